@@ -5,9 +5,11 @@
 #     make lint    ruff, mypy, the checks of the English and of docstrings, the package's size
 #     make notebooks    sets up Jupyter and opens the first of them
 #     make docs    the site, under docs/_build/html
+#     make wheel   dist/*.whl with compiled kernels for two levels of x86-64 processors
 #     make test-browser    the pages that minigrad makes, clicked through in Chromium
 #     make test-jupyter    every notebook, run from top to bottom by Jupyter
 #     make test-torch    what is compared with PyTorch, which it installs: its own samples, random programs
+#     make test-libraries    what other libraries do with tensors: SciPy, pandas, ..., which it installs
 #     make test-mpi    several processes that train together, with the MPI that it installs
 #     make test-gpu    the tests of the CUDA backend on a real device, with what it needs
 
@@ -20,7 +22,7 @@ PY     := .venv/bin/python
 KEY   := $(shell { cat pyproject.toml; echo '$(CURDIR)'; } | cksum | cut -d' ' -f1)
 STAMP := .venv/.minigrad-$(KEY)
 
-.PHONY: demo docs notebooks test test-gpu test-mpi test-torch test-browser test-jupyter lint
+.PHONY: demo docs wheel notebooks test test-gpu test-libraries test-mpi test-torch test-browser test-jupyter lint
 .DEFAULT_GOAL := demo
 
 demo: $(STAMP)-run
@@ -43,6 +45,9 @@ test-gpu: $(STAMP)-test
 test-torch: $(STAMP)-torch
 	@$(PY) -m pytest -m torch $(ARGS)
 
+test-libraries: $(STAMP)-libraries
+	@$(PY) -m pytest tests/test_libraries.py tests/test_array_api.py $(ARGS)
+
 test-mpi: $(STAMP)-mpi
 	@$(PY) -m pytest tests/dist -m mpi $(ARGS)
 
@@ -53,6 +58,12 @@ notebooks: $(STAMP)-notebooks
 docs: $(STAMP)-docs
 	@$(PY) -m sphinx -W --keep-going -q -j auto -b html docs docs/_build/html
 	@echo "minigrad: docs/_build/html/index.html"
+
+# A level is that of the user's processor; others compile their kernels at the first use.
+wheel: $(STAMP)-run
+	@$(PY) -m minigrad pack --cpu x86-64-v3 x86-64-v4
+	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@echo "minigrad: $$(ls -t dist/*.whl | head -1)"
 
 # Chromium itself comes from the system's packages.
 test-browser: $(STAMP)-browser
@@ -110,5 +121,6 @@ $(STAMP)-docs: ; $(call setup,docs)
 $(STAMP)-notebooks: ; $(call setup,notebooks)
 $(STAMP)-browser: ; $(call setup,test browser)
 $(STAMP)-torch: ; $(call setup,test torch)
+$(STAMP)-libraries: ; $(call setup,test libraries)
 $(STAMP)-mpi: ; $(call setup,test mpi)
 $(STAMP)-jupyter: ; $(call setup,test notebooks)

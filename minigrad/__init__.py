@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad.api import aliases as _aliases
 from minigrad.api import methods as _methods
 from minigrad.api.display import printoptions, set_printoptions
+from minigrad.api.in_place import METHODS as _METHODS
 from minigrad.api.interop import protocols as _protocols
 from minigrad.api.interop.arrays import from_dlpack
 from minigrad.autodiff.engine import backward, grad
@@ -29,6 +30,11 @@ from minigrad.core.dtype import (
     bf16,
     bfloat16,
     bool_,
+    c64,
+    c128,
+    complex64,
+    complex128,
+    default_complex,
     default_float,
     f16,
     f32,
@@ -58,13 +64,15 @@ from minigrad.core.dtype import (
     uint64,
 )
 from minigrad.core.dtype import bool_ as bool
+from minigrad.core.dtype import complex64 as cfloat
+from minigrad.core.dtype import complex128 as cdouble
 from minigrad.core.dtype import float16 as half
 from minigrad.core.dtype import float32 as float
 from minigrad.core.dtype import float64 as double
 from minigrad.core.dtype import int16 as short
 from minigrad.core.dtype import int32 as int
 from minigrad.core.dtype import int64 as long
-from minigrad.core.formats import channels_last, channels_last_3d, contiguous_format, preserve_format
+from minigrad.core.formats import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.declare import advice as _advice
@@ -94,7 +102,7 @@ from minigrad.errors import (
 )
 from minigrad.ops.generators import Generator
 from minigrad.runtime.graph import BackpropOp
-from minigrad.runtime.inference import inference_mode, is_inference_mode_enabled
+from minigrad.runtime.inference import inference_mode, is_inference, is_inference_mode_enabled
 from minigrad.runtime.recording import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
@@ -119,7 +127,7 @@ _HIDDEN |= {"TYPE_CHECKING", "Any", "LATER"}
 
 # Names that are imported at their first use, each with its module, because few programs need them.
 LATER = {
-    "Checkpoint": "api.files.checkpoints", "GradScaler": "amp", "Function": "autodiff.function",
+    "Checkpoint": "api.files.checkpoints", "GradScaler": "amp", "Function": "autodiff.function", "vmap": "func",
     "array_api": "api.interop.array_api", "autocast": "amp",
     "checkpoint": "autodiff.checkpoint",
     "custom_vjp": "autodiff.custom",
@@ -127,12 +135,16 @@ LATER = {
     "save": "api.files.trees", "tape": "diagnostics",
     **dict.fromkeys(("default_generator", "get_rng_state", "initial_seed", "seed", "set_rng_state"), "random"),
     **dict.fromkeys((
+        *_METHODS, "as_strided", "asarray", "bartlett_window", "blackman_window", "empty_strided", "frombuffer",
+        "hamming_window", "hann_window", "kaiser_window", "range", "vander",
+    ), "api.memory"),
+    **dict.fromkeys((
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
         "IntTensor", "LongTensor", "ShortTensor", "Size", "absolute", "arccos", "arccosh", "arcsin", "arcsinh",
         "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled", "can_cast", "clip", "concat",
         "concatenate", "divide", "dtype", "e", "fix", "ger", "get_default_dtype", "get_float32_matmul_precision",
         "greater", "greater_equal", "inf", "less", "less_equal", "multiply", "nan", "negative", "newaxis", "not_equal",
-        "pi", "promote_types", "result_type", "sgn", "set_default_dtype", "set_default_tensor_type",
+        "pi", "promote_types", "result_type", "set_default_dtype", "set_default_tensor_type",
         "set_float32_matmul_precision", "subtract", "true_divide", "use_deterministic_algorithms",
     ), "api.legacy"),
 }  # fmt: skip

@@ -76,16 +76,25 @@ __version__: str
 
 
 def abs(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the absolute value of x.  Gradient: g*sign(x), which is 0 at 0."""
+    """Return the absolute value of x, and the magnitude of a complex number.  Gradient: g*sgn(x), which is 0 at 0."""
+
+def abs_(input: Tensor) -> Tensor:
+    """Apply `abs` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def absolute(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the absolute value of x.  Gradient: g*sign(x), which is 0 at 0."""
+    """Return the absolute value of x, and the magnitude of a complex number.  Gradient: g*sgn(x), which is 0 at 0."""
 
 def acos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the arccosine of x; nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2), which is -inf at -1 and 1."""
 
+def acos_(input: Tensor) -> Tensor:
+    """Apply `acos` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def acosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inverse hyperbolic cosine of x; nan for x < 1.  Gradient: g/sqrt(x**2 - 1), which is inf at 1."""
+
+def acosh_(input: Tensor) -> Tensor:
+    """Apply `acosh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Return the mean of each of `output_size` windows along the last dim; see `adaptive_avg_pool2d`."""
@@ -108,11 +117,14 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = .
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return beta * input + alpha * mat @ vec; see `addmm`."""
 
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+    """Apply `addmv` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
 
 def adjoint(input: Tensor) -> Tensor:
-    """Return a view with the last two dims swapped; it equals `mT`, because there are no complex dtypes."""
+    """Return a tensor with the last two dims swapped, and conjugated if it is complex; for a real one, this is a view."""
 
 def affine(input: Tensor, mul: builtins.float, add: builtins.float) -> Tensor:
     """Return input * mul + add."""
@@ -135,6 +147,9 @@ def amin(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...,
 def aminmax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return the smallest and the largest element over `dim`, in one pass; both are nan if an element is nan."""
 
+def angle(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return the angle of x in radians, from -pi to pi; for a real number it is 0, or pi below 0."""
+
 def any(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return whether any element over `dim` is nonzero, as 0 or 1 in uint8 for uint8; False without elements."""
 
@@ -147,14 +162,26 @@ def arange_step(start: builtins.float, end: builtins.float, step: builtins.float
 def arccos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the arccosine of x; nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2), which is -inf at -1 and 1."""
 
+def arccos_(input: Tensor) -> Tensor:
+    """Apply `acos` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def arccosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inverse hyperbolic cosine of x; nan for x < 1.  Gradient: g/sqrt(x**2 - 1), which is inf at 1."""
+
+def arccosh_(input: Tensor) -> Tensor:
+    """Apply `acosh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def arcsin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the arcsine of x; nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), which is inf at -1 and 1."""
 
+def arcsin_(input: Tensor) -> Tensor:
+    """Apply `asin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def arcsinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inverse hyperbolic sine of x.  Gradient: g/sqrt(x**2 + 1), also where the square would overflow."""
+
+def arcsinh_(input: Tensor) -> Tensor:
+    """Apply `asinh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def arctan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the arctangent of x.  Gradient: g/(1 + x**2)."""
@@ -162,8 +189,14 @@ def arctan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def arctan2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the angle of the point (other, input) in radians, from -pi to pi."""
 
+def arctan_(input: Tensor) -> Tensor:
+    """Apply `atan` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def arctanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inverse hyperbolic tangent of x; nan outside [-1, 1], -inf at -1, and inf at 1."""
+
+def arctanh_(input: Tensor) -> Tensor:
+    """Apply `atanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def are_deterministic_algorithms_enabled() -> builtins.bool:
     """Return True, always; see `use_deterministic_algorithms`."""
@@ -181,7 +214,10 @@ def argwhere(input: Tensor) -> Tensor:
     """Return the indices of all nonzero elements as an int64 matrix, with one row per element, as `nonzero`."""
 
 def as_dtype(obj: builtins.object) -> DType:
-    """Return the DType for `obj`: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float."""
+    """Return the DType for `obj`: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float, complex."""
+
+def as_strided(x: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
+    """Return a view with any shape and strides over the storage, after a check of the storage's bounds."""
 
 def as_strided_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `Tensor.as_strided`, a view of the storage with any shape and strides."""
@@ -192,11 +228,20 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: builtins.int | Sequence
 def as_tensor(data: Any, dtype: Any = ..., device: Any = ...) -> Tensor:
     """Return data as a tensor, without a copy if possible."""
 
+def asarray(obj: Any, *, dtype: Any = ..., device: Any = ..., copy: builtins.bool | None = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return an object as a tensor, which shares its memory if this is possible."""
+
 def asin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the arcsine of x; nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), which is inf at -1 and 1."""
 
+def asin_(input: Tensor) -> Tensor:
+    """Apply `asin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def asinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inverse hyperbolic sine of x.  Gradient: g/sqrt(x**2 + 1), also where the square would overflow."""
+
+def asinh_(input: Tensor) -> Tensor:
+    """Apply `asinh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def atan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the arctangent of x.  Gradient: g/(1 + x**2)."""
@@ -204,8 +249,14 @@ def atan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def atan2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the angle of the point (other, input) in radians, from -pi to pi."""
 
+def atan_(input: Tensor) -> Tensor:
+    """Apply `atan` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def atanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inverse hyperbolic tangent of x; nan outside [-1, 1], -inf at -1, and inf at 1."""
+
+def atanh_(input: Tensor) -> Tensor:
+    """Apply `atanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def atleast_1d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
     """Return views with at least one dim: shape () becomes (1,); a tuple for several tensors."""
@@ -224,6 +275,9 @@ def backward(y: Tensor, gradient: Tensor | None = ..., retain_graph: builtins.bo
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return beta * input + alpha * batch1 @ batch2 for batches of matrices; see `addmm` and `bmm`."""
+
+def bartlett_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return the Bartlett window, 1 - |t|, a triangle."""
 
 def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return 1 with the probability that each element contains, otherwise 0, in the dtype of the input."""
@@ -251,6 +305,9 @@ def bitwise_right_shift(input: Tensor | builtins.float, other: Tensor | builtins
 def bitwise_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the bits that are set in exactly one operand; for bool, this is `!=`."""
 
+def blackman_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return the Blackman window, 0.42 + 0.5*cos(pi*t) + 0.08*cos(2*pi*t)."""
+
 def block_diag(*tensors: Tensor) -> Tensor:
     """Return a matrix with the matrices as blocks along its diagonal, and zeros elsewhere; (n,) counts as (1, n)."""
 
@@ -270,6 +327,8 @@ def broadcast_to(input: Tensor, size: builtins.int | Sequence[builtins.int]) -> 
 
 def bucketize(input: Tensor | builtins.float, boundaries: Tensor, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return the index of the interval between sorted boundaries in which each element is; see `searchsorted`."""
+c128: DType
+c64: DType
 
 def can_cast(from_: Any, to: Any) -> builtins.bool:
     """Return whether dtype `from_` can be cast to dtype `to` under PyTorch's rules."""
@@ -285,19 +344,24 @@ def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | Non
 
 def cdist(x1: Tensor, x2: Tensor, p: builtins.float = ..., compute_mode: builtins.str = ...) -> Tensor:
     """Return the distance of order p between each row of x1 and each row of x2."""
+cdouble: DType
 
 def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the smallest integer that is not less than x.  Gradient: 0."""
 
+def ceil_(input: Tensor) -> Tensor:
+    """Apply `ceil` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1)."""
+cfloat: DType
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """Return images (N, C, ...) with permuted channels: the first channel of each group, then the second, and so on."""
 channels_last: Any
 channels_last_3d: Any
 
-def checkpoint(fn: Any, *args: Any, preserve_rng_state: builtins.bool = ..., use_reentrant: builtins.bool | None = ..., **kwargs: Any) -> Any:
+def checkpoint(fn: Any, *args: Any, preserve_rng_state: builtins.bool = ..., use_reentrant: builtins.bool | None = ..., context_fn: Any = ..., determinism_check: builtins.str = ..., debug: builtins.bool = ..., early_stop: builtins.bool = ..., **kwargs: Any) -> Any:
     """Call `fn(*args, **kwargs)`, save only its arguments, and run it again in the backward pass."""
 
 def cholesky(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
@@ -315,14 +379,26 @@ def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> built
 def clamp(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
+def clamp_(input: Tensor, min: Any = ..., max: Any = ...) -> Tensor:
+    """Apply `clamp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = ...) -> Tensor:
     """Return the smaller of the input and `max`."""
+
+def clamp_max_(input: Tensor, max: Any) -> Tensor:
+    """Apply `clamp_max` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = ...) -> Tensor:
     """Return the larger of the input and `min`."""
 
+def clamp_min_(input: Tensor, min: Any) -> Tensor:
+    """Apply `clamp_min` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def clip(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
+
+def clip_(input: Tensor, min: Any = ..., max: Any = ...) -> Tensor:
+    """Apply `clamp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor:
     """Return a row-major copy in a separate storage.  Gradient: g."""
@@ -333,7 +409,12 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tens
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
     """Return all combinations of r elements of a vector as the rows of a matrix, in lexicographic order of positions."""
 
-def composed(*, namespace: Any = ..., method: builtins.bool | None = ..., in_place: builtins.bool = ..., out: builtins.bool | None = ..., floats: builtins.bool = ..., of: Any = ..., writes: builtins.tuple[builtins.str, ...] = ...) -> Any:
+def complex(real: Tensor | builtins.float, imag: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """Return the complex number real + i*imag."""
+complex128: DType
+complex64: DType
+
+def composed(*, namespace: Any = ..., method: builtins.bool | None = ..., in_place: builtins.bool = ..., out: builtins.bool | None = ..., floats: builtins.bool = ..., of: Any = ..., writes: builtins.tuple[builtins.str, ...] = ..., channels_last: builtins.bool = ...) -> Any:
     """Declare an op that is composed of other ops: the body is its definition, in tensor code."""
 
 def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -341,6 +422,12 @@ def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | 
 
 def concatenate(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along an existing dim, in the promoted dtype."""
+
+def conj(input: Tensor) -> Tensor:
+    """Return the conjugate: a new tensor for a complex dtype, and a real tensor itself.  Gradient: the conjugate of g."""
+
+def conj_physical(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return the conjugate of x; a real number is its own conjugate.  Gradient: the conjugate of g."""
 
 def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], value: builtins.float = ...) -> Tensor:
     """Return the tensor, surrounded by elements of one value."""
@@ -376,8 +463,14 @@ def corrcoef(input: Tensor) -> Tensor:
 def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the cosine of x.  Gradient: -g*sin(x)."""
 
+def cos_(input: Tensor) -> Tensor:
+    """Apply `cos` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def cosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the hyperbolic cosine of x.  Gradient: g*sinh(x)."""
+
+def cosh_(input: Tensor) -> Tensor:
+    """Apply `cosh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
     """Return the cosine of the angle between vectors along `dim`; the operands broadcast."""
@@ -409,6 +502,9 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., di
 def debug(enabled: builtins.bool = ...) -> Any:
     """Open a `with` block in which every recorded op stores the line of user code, for errors and pictures."""
 
+def default_complex() -> DType:
+    """Return the dtype to which Python complex numbers are converted, whose parts have the default float dtype."""
+
 def default_device() -> Any:
     """Return the device of tensors that are created without a `device` argument."""
 
@@ -419,8 +515,17 @@ default_generator: Any
 def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Convert degrees to radians, x*pi/180.  Gradient: g*pi/180."""
 
+def deg2rad_(input: Tensor) -> Tensor:
+    """Apply `deg2rad` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def det(input: Tensor) -> Tensor:
     """Return the determinants of square matrices, as `mg.linalg.det`."""
+
+def detach(self: Any) -> Tensor:
+    """Return a tensor with the same storage, without history."""
+
+def detach_(x: Tensor) -> Tensor:
+    """Detach x from its history, in place, and return x: later results pass no gradient through x."""
 
 def device(type: Any, index: builtins.int | None = ...) -> Any:
     """Return the device with a name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ..."""
@@ -485,6 +590,9 @@ def empty_cache(device: builtins.str = ...) -> None:
 def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Return an uninitialized tensor with the shape, dtype and device of the input."""
 
+def empty_strided(size: Sequence[builtins.int], stride: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return a tensor with uninitialized elements, of a size and with the given strides, in elements."""
+
 def eq(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input == other."""
 
@@ -494,8 +602,14 @@ def equal(input: Tensor, other: Tensor) -> builtins.bool:
 def erf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the error function of x.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
 
+def erf_(input: Tensor) -> Tensor:
+    """Apply `erf` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def erfc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return 1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
+
+def erfc_(input: Tensor) -> Tensor:
+    """Apply `erfc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the y with erf(y) = x; -inf at -1, inf at 1, and nan outside [-1, 1]."""
@@ -505,6 +619,12 @@ def exp(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def exp2(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return 2**x.  Gradient: g*2**x*ln(2)."""
+
+def exp2_(input: Tensor) -> Tensor:
+    """Apply `exp2` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
+def exp_(input: Tensor) -> Tensor:
+    """Apply `exp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def expand(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
     """Return a view of a larger shape, in which dims of length 1 are expanded and leading dims are added."""
@@ -518,6 +638,9 @@ def explain(y: Tensor, limit: builtins.int = ...) -> None:
 def expm1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
 
+def expm1_(input: Tensor) -> Tensor:
+    """Apply `expm1` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return an n x m matrix with ones on the diagonal and zeros elsewhere; by default, m is n."""
 f16: DType
@@ -527,11 +650,17 @@ f64: DType
 def fill(input: Tensor, value: Tensor | builtins.float) -> Tensor:
     """Return a tensor filled with `value`, with the shape and dtype of the input."""
 
+def fill_(x: Tensor, value: builtins.float) -> Tensor:
+    """Set every element to `value`, in place."""
+
 def finfo(type: Any = ...) -> Any:
-    """Return the limits of a float dtype, by default of the default float dtype."""
+    """Return the limits of a float dtype, or of the parts of a complex dtype; by default of the default float dtype."""
 
 def fix(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return x rounded towards zero to an integer.  Gradient: 0."""
+
+def fix_(input: Tensor) -> Tensor:
+    """Apply `trunc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
     """Return the tensor with the dims from start_dim to end_dim, which is included, merged into one dim."""
@@ -556,10 +685,13 @@ float32: DType
 float64: DType
 
 def float_power(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input**exponent, computed and returned in float64 for every dtype.  Gradient: the same as for `pow`."""
+    """Return input**exponent, computed and returned in float64, or in complex128.  Gradient: the same as for `pow`."""
 
 def floor(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the largest integer that is not greater than x.  Gradient: 0."""
+
+def floor_(input: Tensor) -> Tensor:
+    """Apply `floor` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def floor_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return floor(input/other), as Python's `//`; for integers, the result is 0 if other is 0.  Gradient: 0."""
@@ -576,6 +708,9 @@ def fmod(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out:
 def frac(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the fraction x - trunc(x), which has the sign of x; nan for inf and -inf.  Gradient: g."""
 
+def frac_(input: Tensor) -> Tensor:
+    """Apply `frac` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def frexp(input: Tensor, *, out: Tensor | None = ...) -> Any:
     """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent."""
 
@@ -584,6 +719,9 @@ def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: builtins.bool | Non
 
 def from_numpy(ndarray: Any) -> Tensor:
     """Return a CPU tensor that shares the array's memory: a write to either is visible in both."""
+
+def frombuffer(buffer: Any, *, dtype: Any, count: builtins.int = ..., offset: builtins.int = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return a vector over the memory of an object with Python's buffer protocol, which it shares."""
 
 def full(size: builtins.int | Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return a tensor filled with one value; the default dtype is that of the value."""
@@ -596,6 +734,9 @@ def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: buil
 
 def gcd(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the greatest common divisor of |input| and |other|; gcd(0, 0) is 0."""
+
+def gcd_(input: Tensor | builtins.float, other: Tensor | builtins.float) -> Tensor:
+    """Apply `gcd` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def ge(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input >= other."""
@@ -611,6 +752,9 @@ def get_allocator(kind: builtins.str) -> Any:
 
 def get_default_dtype() -> DType:
     """Return the dtype to which Python floats are converted, and of new float tensors without a given dtype."""
+
+def get_device(x: Tensor) -> builtins.int:
+    """Return the index of the tensor's CUDA device, or -1 for a tensor on the CPU."""
 
 def get_float32_matmul_precision() -> builtins.str:
     """Return "highest", always; see `set_float32_matmul_precision`."""
@@ -646,6 +790,12 @@ def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
     """Return input > other."""
 half: DType
 
+def hamming_window(window_length: builtins.int, periodic: builtins.bool = ..., alpha: builtins.float = ..., beta: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return the Hamming window, alpha + beta*cos(pi*t)."""
+
+def hann_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return the Hann window, (1 + cos(pi*t))/2 for t from -1 to 1."""
+
 def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input where |input| > lambd, otherwise 0; nan stays nan."""
 
@@ -655,7 +805,7 @@ def heaviside(input: Tensor | builtins.float, values: Tensor | builtins.float, *
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the number of elements in each of `bins` bins of equal width from min to max, in the dtype of the input."""
 
-def histogram(input: Tensor, bins: builtins.int | Tensor, *, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ..., out: Tensor | None = ...) -> Any:
+def histogram(input: Tensor, bins: builtins.int | Tensor = ..., *, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ..., out: Tensor | None = ...) -> Any:
     """Count the elements in each bin, or sum their weights, and return (hist, bin_edges) in the dtype of the input."""
 
 def histogramdd(input: Tensor, bins: Any, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ...) -> Any:
@@ -672,13 +822,25 @@ def hypot(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out
 
 def i0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
+
+def i0_(input: Tensor) -> Tensor:
+    """Apply `i0` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 i16: DType
 i32: DType
 i64: DType
 i8: DType
 
+def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return the regularized lower incomplete gamma function of the order `input` from 0 to `other`."""
+
+def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return the regularized upper incomplete gamma function, 1 - igamma(input, other), without cancellation."""
+
 def iinfo(type: Any) -> Any:
     """Return the limits of an integer dtype: bits, max, min and dtype."""
+
+def imag(input: Tensor) -> Tensor:
+    """Return a view of the imaginary parts.  Gradient: i*g.  Raises DTypeError for a real tensor."""
 
 def index_add(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return input with the slices of alpha * source added at the positions in the vector `index` along `dim`."""
@@ -691,6 +853,9 @@ def index_fill(input: Tensor, dim: builtins.int, index: Tensor, value: Tensor | 
 
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input with the elements at input[indices] replaced by values, which broadcast."""
+
+def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: builtins.bool = ...) -> Tensor:
+    """Apply `index_put` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def index_reduce(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return input with each slice of source along `dim` reduced into the slice at its position in the vector `index`."""
@@ -714,7 +879,10 @@ def inverse(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inverses of square matrices, as `mg.linalg.inv`."""
 
 def is_complex(input: Tensor) -> builtins.bool:
-    """Return False, because minigrad does not support complex dtypes."""
+    """Return whether the dtype is complex."""
+
+def is_conj(x: Tensor) -> builtins.bool:
+    """Return False: there is no such tensor."""
 
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Return whether the dtype is a float."""
@@ -722,14 +890,23 @@ def is_floating_point(input: Tensor) -> builtins.bool:
 def is_grad_enabled() -> builtins.bool:
     """Return whether ops are currently recorded in this thread or task."""
 
+def is_inference(input: Tensor) -> builtins.bool:
+    """Return whether a tensor was computed under `inference_mode`."""
+
 def is_inference_mode_enabled() -> builtins.bool:
     """Return whether this thread or task is inside an `inference_mode` block."""
+
+def is_neg(x: Tensor) -> builtins.bool:
+    """Return False: there is no such tensor."""
 
 def is_nonzero(input: Tensor) -> builtins.bool:
     """Return whether the only element is not zero.  Raises ArgumentError for another number of elements."""
 
 def is_same_size(input: Tensor, other: Tensor) -> builtins.bool:
     """Return whether two tensors have the same shape."""
+
+def is_signed(x: Tensor) -> builtins.bool:
+    """Return whether the dtype has negative numbers."""
 
 def is_tensor(obj: Any) -> builtins.bool:
     """Return whether an object is a tensor."""
@@ -756,12 +933,15 @@ def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return whether x is inf."""
 
 def isreal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return True, since complex dtypes are not supported."""
+    """Return whether the imaginary part of x is 0; a real number has none."""
 
 def jit(function: Any = ..., *, fuse: builtins.bool = ..., verify: builtins.int = ...) -> Any:
     """Record a function once, and then run it as a list of launches without Python between them."""
 
-def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., writes: builtins.tuple[builtins.str, ...] = ..., otherwise: Any = ..., sole: Any = ...) -> Any:
+def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., beta: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return the Kaiser window, i0(beta*sqrt(1 - t**2))/i0(beta)."""
+
+def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., writes: builtins.tuple[builtins.str, ...] = ..., otherwise: Any = ..., sole: Any = ..., complex: builtins.bool = ...) -> Any:
     """Declare an op that has its own kernels."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -773,8 +953,14 @@ def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: b
 def lcm(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the least common multiple of |input| and |other|, 0 if either is 0; a result that is too large wraps."""
 
+def lcm_(input: Tensor | builtins.float, other: Tensor | builtins.float) -> Tensor:
+    """Apply `lcm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def ldexp(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input * 2**other.  Gradient, with the result y: g*2**other for input, and g*y*ln(2) for other."""
+
+def ldexp_(input: Tensor | builtins.float, other: Tensor | builtins.float) -> Tensor:
+    """Apply `ldexp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def le(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input <= other."""
@@ -806,11 +992,23 @@ def log(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def log10(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the logarithm to base 10; -inf at 0, and nan for x < 0.  Gradient: g/(x*ln(10))."""
 
+def log10_(input: Tensor) -> Tensor:
+    """Apply `log10` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def log1p(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
 
+def log1p_(input: Tensor) -> Tensor:
+    """Apply `log1p` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def log2(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the logarithm to base 2; -inf at 0, and nan for x < 0.  Gradient: g/(x*ln(2))."""
+
+def log2_(input: Tensor) -> Tensor:
+    """Apply `log2` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
+def log_(input: Tensor) -> Tensor:
+    """Apply `log` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def log_sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
@@ -845,6 +1043,9 @@ def logical_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, 
 def logit(input: Tensor, eps: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return log(x/(1-x)), the inverse of sigmoid; nan for x outside [0, 1]."""
 
+def logit_(input: Tensor, eps: Any = ...) -> Tensor:
+    """Apply `logit` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def logspace(start: builtins.float, end: builtins.float, steps: builtins.int, base: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return `steps` powers of base, whose exponents are `linspace(start, end, steps)`."""
 
@@ -864,7 +1065,7 @@ def manual_seed(seed: builtins.int) -> Any:
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | builtins.float) -> Tensor:
     """Return a copy of the input with `value` where `mask` is True; input and mask broadcast."""
 
-def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the input with the elements of `source`, in their order, where `mask` is True."""
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -872,6 +1073,9 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> T
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the matrix product; batch dims broadcast."""
+
+def matrix_exp(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return the exponentials of square matrices: the sum of input^k / k! over all k."""
 
 def matrix_power(input: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """Return the n-th power of square matrices, as `mg.linalg.matrix_power`; n may be negative."""
@@ -943,6 +1147,9 @@ nan: Any
 def nan_to_num(input: Tensor, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """Replace nan by `nan`, inf by `posinf` and -inf by `neginf`."""
 
+def nan_to_num_(input: Tensor, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Tensor:
+    """Apply `nan_to_num` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return the mean over `dim` of the elements that are not nan; nan if all elements are nan."""
 
@@ -970,8 +1177,14 @@ def ne(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
 def neg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return -x; unsigned integers wrap.  Gradient: -g."""
 
+def neg_(input: Tensor) -> Tensor:
+    """Apply `neg` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def negative(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return -x; unsigned integers wrap.  Gradient: -g."""
+
+def negative_(input: Tensor) -> Tensor:
+    """Apply `neg` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 newaxis: Any
 
 def nextafter(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
@@ -1026,6 +1239,9 @@ def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): each square of r*r pixels becomes r*r channels."""
 
+def polar(abs: Tensor | builtins.float, angle: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """Return the complex number abs*(cos(angle) + i*sin(angle))."""
+
 def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the n-th derivative of digamma.  Gradient: g*polygamma(n + 1, input)."""
 
@@ -1063,13 +1279,16 @@ def quantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None
 def rad2deg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Convert radians to degrees, x*180/pi.  Gradient: g*180/pi."""
 
+def rad2deg_(input: Tensor) -> Tensor:
+    """Apply `rad2deg` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def rand(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return samples from the uniform distribution on [0, 1)."""
+    """Return samples from the uniform distribution on [0, 1); for a complex dtype, of both parts."""
 
 def rand_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Return uniform samples in [0, 1), with the shape, dtype and device of the input."""
 
-def randint(low: builtins.int, high: builtins.int | None = ..., size: builtins.int | Sequence[builtins.int] = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+def randint(low: builtins.int = ..., high: builtins.int | None = ..., size: builtins.int | Sequence[builtins.int] = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return uniformly distributed integers in [low, high); `randint(high, size=...)` starts at 0."""
 
 def randint_like(input: Tensor, low: builtins.int, high: builtins.int | None = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
@@ -1084,11 +1303,20 @@ def randn_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device:
 def randperm(n: builtins.int, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return a random permutation of the integers from 0 to n - 1, in int64 by default."""
 
+def range(start: builtins.float, end: builtins.float | None = ..., step: builtins.float = ..., *, out: Tensor | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return the numbers from `start` to `end`, which is included, as PyTorch's old `range`; see `arange`."""
+
 def ravel(input: Tensor) -> Tensor:
     """Return the tensor flattened to one dim; this is `flatten` under NumPy's name."""
 
+def real(input: Tensor) -> Tensor:
+    """Return a view of the real parts; a real tensor is returned itself.  Gradient: g."""
+
 def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the reciprocal 1/x; inf or -inf at 0.  Gradient: -g/x**2."""
+
+def reciprocal_(input: Tensor) -> Tensor:
+    """Apply `reciprocal` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def reduction(*, dtype: Any, identity: builtins.str | builtins.tuple[builtins.str, ...], order: builtins.str | None = ..., combine: Any = ..., map: Any = ..., finish: Any = ..., mean: builtins.bool = ..., vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool | None = ..., name: builtins.str = ..., label: builtins.str = ...) -> Any:
     """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x)."""
@@ -1101,6 +1329,9 @@ def relu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def relu6(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6 or nan, and 0 elsewhere."""
+
+def relu_(input: Tensor) -> Tensor:
+    """Apply `relu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def remainder(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input - other*floor(input/other), as Python's `%`; for integers, the result is 0 if other is 0."""
@@ -1117,10 +1348,19 @@ def repeat_interleave(input: Tensor, repeats: Tensor | builtins.int, dim: builti
 def reshape(input: Tensor, *sizes: builtins.int | Sequence[builtins.int], shape: Sequence[builtins.int] | None = ...) -> Tensor:
     """Return a tensor of another shape with the same elements: a view if the strides allow it, otherwise a copy."""
 
+def resize_as_(x: Tensor, other: Tensor, *, memory_format: Any = ...) -> Tensor:
+    """Change the shape of x to that of `other`, in place; see `resize_`."""
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """Return the tensor itself, because `conj` computes its numbers."""
+
+def resolve_neg(x: Tensor) -> Tensor:
+    """Return x itself: it is dense, and its sign is that of its elements."""
+
 def result_type(tensor1: Any, tensor2: Any) -> DType:
     """Return the dtype of the result of an op on two tensors or numbers."""
 
-def roll(input: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
+def roll(input: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
     """Shift the elements by `shifts` along `dims`; elements that leave one end enter at the other end."""
 
 def rot90(input: Tensor, k: builtins.int = ..., dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
@@ -1129,11 +1369,17 @@ def rot90(input: Tensor, k: builtins.int = ..., dims: builtins.int | Sequence[bu
 def round(input: Tensor, *, decimals: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return x rounded to the nearest integer, or to the nearest multiple of 10**-decimals."""
 
+def round_(input: Tensor, *, decimals: builtins.float = ...) -> Tensor:
+    """Apply `round` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along the first dim; a vector of n counts as (1, n)."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return 1/sqrt(x); inf at 0, and nan for x < 0.  Gradient: -g/(2*x*sqrt(x))."""
+
+def rsqrt_(input: Tensor) -> Tensor:
+    """Apply `rsqrt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def rsub(input: Tensor, other: Any, *, alpha: builtins.float = ...) -> Tensor:
     """Return other - alpha * input.  Gradient: -g*alpha for input, and g for other."""
@@ -1147,7 +1393,7 @@ def scalar(function: Any) -> Any:
 def scalar_tensor(s: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Return a tensor of shape () with one number; the default dtype is the default float."""
 
-def scatter(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ..., out: Tensor | None = ...) -> Tensor:
+def scatter(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor | builtins.float | None = ..., *, reduce: builtins.str | None = ..., value: builtins.float | None = ..., out: Tensor | None = ...) -> Tensor:
     """Return input with src, a tensor or a number, stored at the positions that index contains along `dim`."""
 
 def scatter_add(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -1204,11 +1450,14 @@ def set_rng_state(new_state: Tensor) -> None:
 settings: Any
 
 def sgn(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the sign of x: -1, 0 or 1, and nan for nan.  Gradient: 0."""
+    """Return x/|x|, and 0 at 0; for a real tensor, this is `sign`."""
 short: DType
 
 def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1 - y) with the result y."""
+
+def sigmoid_(input: Tensor) -> Tensor:
+    """Apply `sigmoid` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def sign(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the sign of x: -1, 0 or 1, and nan for nan.  Gradient: 0."""
@@ -1222,11 +1471,20 @@ def silu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def sin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the sine of x.  Gradient: g*cos(x)."""
 
+def sin_(input: Tensor) -> Tensor:
+    """Apply `sin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return sin(pi*x)/(pi*x), which is 1 at 0.  Gradient: g*(cos(pi*x) - y)/x with the result y; 0 at 0."""
 
+def sinc_(input: Tensor) -> Tensor:
+    """Apply `sinc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def sinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the hyperbolic sine of x.  Gradient: g*cosh(x)."""
+
+def sinh_(input: Tensor) -> Tensor:
+    """Apply `sinh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def slice_copy(input: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of input[start:end:step] along `dim`."""
@@ -1264,8 +1522,14 @@ def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[builtins.int], di
 def sqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the square root of x; nan for x < 0.  Gradient: g/(2*sqrt(x)), which is inf at 0."""
 
+def sqrt_(input: Tensor) -> Tensor:
+    """Apply `sqrt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def square(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the square of x, x*x.  Gradient: 2*g*x."""
+
+def square_(input: Tensor) -> Tensor:
+    """Apply `square` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
     """Return a view without dims of length 1: without all of them, or without those that `dim` names."""
@@ -1276,11 +1540,12 @@ def squeeze_copy(input: Tensor, dim: builtins.int | Sequence[builtins.int] | Non
 def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Join tensors of the same shape along a new dim.  Gradient: each tensor gets its part of g."""
 
-def std(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
+def std(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
     """Return the standard deviation over `dim`, which is the square root of `var`."""
 
-def std_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
+def std_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float | None = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
     """Return the standard deviation and the mean over `dim` as a named tuple, computed in two passes."""
+strided: Any
 
 def sub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return input - alpha * other, element by element; shapes broadcast.  Gradient: g and -alpha*g."""
@@ -1315,8 +1580,14 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: builtins.int | None = ..
 def tan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the tangent of x.  Gradient: g*(1 + tan(x)**2)."""
 
+def tan_(input: Tensor) -> Tensor:
+    """Apply `tan` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
 def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the hyperbolic tangent of x.  Gradient: g*(1 - tanh(x)**2)."""
+
+def tanh_(input: Tensor) -> Tensor:
+    """Apply `tanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def tape(y: Tensor, timed: builtins.bool = ...) -> Any:
     """Return the recorded ops from which y was computed, the oldest first, with the bytes that each op saved."""
@@ -1374,6 +1645,9 @@ def true_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, 
 
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return x rounded towards zero to an integer.  Gradient: 0."""
+
+def trunc_(input: Tensor) -> Tensor:
+    """Apply `trunc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 u16: DType
 u32: DType
 u64: DType
@@ -1428,20 +1702,32 @@ def unsqueeze_copy(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = ...) -> None:
     """Accept PyTorch's setting without effect."""
 
-def var(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
+def vander(x: Tensor, N: builtins.int | None = ..., increasing: builtins.bool = ...) -> Tensor:
+    """Return the matrix of the powers of the elements of a vector, one power per column."""
+
+def var(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
     """Return the variance over `dim`: the sum of squared deviations from the mean, divided by n - correction."""
 
-def var_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
+def var_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float | None = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
     """Return the variance and the mean over `dim` as a named tuple, computed in the two passes of `var`."""
 
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inner product of two vectors of the same length; it equals `dot`, as there are no complex dtypes."""
+    """Return the inner product of two vectors of the same length; that of complex vectors conjugates the first one."""
 
 def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int], size: Sequence[builtins.int] | None = ...) -> Tensor:
     """Return a view of x with another shape, over the same memory."""
 
+def view_as_complex(input: Tensor) -> Tensor:
+    """Return a view of pairs of real numbers, the last dim, as complex numbers."""
+
+def view_as_real(input: Tensor) -> Tensor:
+    """Return a view of complex numbers with a last dim of 2: the real and the imaginary parts."""
+
 def view_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the tensor in another shape with the same number of elements."""
+
+def vmap(func: Any, in_dims: Any = ..., out_dims: Any = ..., randomness: builtins.str = ..., *, chunk_size: builtins.int | None = ...) -> Any:
+    """Return a function that applies `func` to all samples of a batch at once."""
 
 def vsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
     """Return views of parts along the first dim of a tensor with at least two dims."""
@@ -1457,6 +1743,12 @@ def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:
 
 def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input*log(other); where input is 0, the result is 0 unless other is nan."""
+
+def xlogy_(input: Tensor | builtins.float, other: Tensor | builtins.float) -> Tensor:
+    """Apply `xlogy` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
+def zero_(x: Tensor) -> Tensor:
+    """Set every element to 0, in place."""
 
 def zeros(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return a tensor filled with zeros; the default dtype is the default float."""

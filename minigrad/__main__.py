@@ -1,7 +1,8 @@
-"""The commands of `python -m minigrad`: demo, tutorial, doctor, warmup, pack, run and kernel NAME.
+"""The commands of `python -m minigrad`: demo, tutorial, doctor, warmup, pack, run, where NAME and kernel NAME.
 
 They run an example, open the notebooks, describe this machine, compile kernels in advance for this machine or for a
-wheel, run a script in several processes, and print the source of a kernel.  Without a command, a greeting is printed.
+wheel, run a script in several processes, and print where a name is defined, or the source of a kernel.  Without a
+command, a greeting is printed.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "doctor", help="print versions, threads, vector width, the kernel cache, and whether CUDA can be used"
     )
     warmup = commands.add_parser(
-        "warmup", help="compile the common kernels into the kernel cache, in several processes"
+        "warmup", help="compile the common kernels, or those of a script, into the kernel cache, in several processes"
     )
     warmup.add_argument(
         "--dtype",
@@ -104,6 +105,10 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="dtype of the kernels; repeat the option for several dtypes (default float32)",
     )
     warmup.add_argument("--jobs", type=positive, help="number of processes (default: the number of processors)")
+    warmup.add_argument(
+        "script", nargs="?", help="script that is run once; only the kernels that it needs are compiled"
+    )
+    warmup.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
     pack = commands.add_parser(
         "pack", help="compile the common kernels into the package, so that a wheel contains them"
     )
@@ -125,6 +130,8 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     several.add_argument("-n", type=positive, required=True, dest="count", help="number of processes")
     several.add_argument("script", help="script that each process runs")
     several.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
+    where = commands.add_parser("where", help="print the files of a name: its declaration, gradient, kernels and tests")
+    where.add_argument("name", help="a name, such as softmax or nn.Linear, or syntax, such as 'x[mask] = v'")
     kernel = commands.add_parser("kernel", help="print the generated source of an op's kernel")
     kernel.add_argument("name", help="name of an op, such as mul, exp or sum")
     kernel.add_argument("--dtype", default="float32", help="dtype of the operands (default float32)")
@@ -163,16 +170,25 @@ def run(options: argparse.Namespace) -> int:
         return run_demo(options.epochs, options.out)
     if options.command == "warmup":
         from minigrad.cli.warmup import run as run_warmup
+        from minigrad.cli.warmup import run_script
 
+        if options.script and options.dtype:
+            raise SystemExit("warmup: a script determines its dtypes itself; omit --dtype")
+        if options.script:
+            return run_script(options.script, options.arguments, options.jobs)
         return run_warmup(tuple(options.dtype or FLOATS[:1]), options.jobs)
     if options.command == "pack":
         from minigrad.cli.pack import run as run_pack
 
         return run_pack(options.cpu, options.dtype or list(FLOATS[:1]), options.jobs)
     if options.command == "run":
-        from minigrad.dist.launcher import run as run_several
+        from minigrad.dist.group import run as run_several
 
         return run_several(options.count, options.script, options.arguments)
+    if options.command == "where":
+        from minigrad.cli.where import run as run_where
+
+        return run_where(options.name)
     from minigrad.cli.doctor import print_kernel, print_report
 
     if options.command == "doctor":

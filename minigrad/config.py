@@ -17,7 +17,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Annotated, Any, get_origin
 
-from minigrad.environment import CacheFolder, Choice, Count, Setting, Switch, report_unknown
+from minigrad.environment import CacheFolder, Choice, Count, Folder, Setting, Switch, report_unknown
 
 
 def refuse_free_threading(unlocked: bool) -> None:
@@ -133,6 +133,8 @@ class Settings:
                                              "an op that calls `exp` counts each element as several")]  # fmt: skip
     plan_limit: Annotated[int, Count("4096", "call plans stored per op; the oldest half is dropped at the limit",
                                      least=1)]  # fmt: skip
+    site_cache_dir: Annotated[Path | None, Folder("", "cache folder of an administrator, from which kernels are read "
+                                                    "that the user's own cache lacks")]  # fmt: skip
     short_errors: Annotated[bool, Switch("1", "in a notebook, an error of this package shows the user's lines and the "
                                               "line that raised it, and no lines between them")]  # fmt: skip
     winograd: Annotated[bool, Switch("1", "a CPU convolves 32-bit and 16-bit floats with 3x3 taps in a quarter of the "
@@ -285,11 +287,6 @@ def override(**values: Any) -> "Iterator[Settings]":
 
 def debug(enabled: bool = True) -> Any:
     """Open a `with` block in which every recorded op stores the line of user code, for errors and pictures.
-
-    Parameters
-    ----------
-    enabled : bool, default True
-        Whether the lines are stored.
 
     Returns
     -------

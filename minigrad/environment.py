@@ -136,10 +136,23 @@ class Choice(Setting):
         return {word: word for word in self.choices}[value]
 
 
-class CacheFolder(Setting):
-    """A setting that is a path; an empty variable means the user's cache folder."""
+class Folder(Setting):
+    """A setting that is a path; an empty variable means that there is no folder."""
 
     expected = "a path"
+
+    def read(self, text: str) -> Path | None:
+        return Path(text) if text else None
+
+    def convert(self, value: Any) -> Path | None:
+        return None if value is None else Path(value)
+
+    def shown(self, value: Any) -> str:
+        return "None" if value is None else repr(str(value))
+
+
+class CacheFolder(Folder):
+    """The user's cache folder, for which an empty variable means the usual place."""
 
     def read(self, text: str) -> Path:
         base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
@@ -147,6 +160,3 @@ class CacheFolder(Setting):
 
     def convert(self, value: Any) -> Path:
         return Path(value)
-
-    def shown(self, value: Any) -> str:
-        return repr(str(value))

@@ -55,13 +55,16 @@ def lu_factor_ex(A: Tensor, *, pivot: builtins.bool = ..., check_errors: builtin
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: builtins.bool = ..., adjoint: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return X with A @ X = B, from the factors that `lu_factor` returned for A; batch dims broadcast."""
 
+def matrix_exp(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return the exponentials of square matrices: the sum of input^k / k! over all k."""
+
 def matrix_norm(A: Tensor, ord: Any = ..., dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return the norms of the matrices in two dims."""
 
 def matrix_power(A: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """Return the n-th power of square matrices, computed by repeated squaring."""
 
-def matrix_rank(A: Tensor, *, atol: Any = ..., rtol: Any = ..., hermitian: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+def matrix_rank(A: Tensor, tol: Any = ..., hermitian: builtins.bool = ..., *, atol: Any = ..., rtol: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return the rank of matrices in int64: the number of singular values above a tolerance."""
 
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
@@ -70,7 +73,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
 def norm(input: Tensor, ord: Any = ..., dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return `vector_norm` over one dim, or `matrix_norm` over two dims."""
 
-def pinv(A: Tensor, *, atol: Any = ..., rtol: Any = ..., hermitian: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+def pinv(A: Tensor, rcond: Any = ..., hermitian: builtins.bool = ..., *, atol: Any = ..., rtol: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return the Moore-Penrose inverses (..., n, m) of matrices (..., m, n), computed from singular values."""
 
 def qr(A: Tensor, mode: builtins.str = ..., *, out: Tensor | None = ...) -> Any:
@@ -94,11 +97,17 @@ def svd(A: Tensor, full_matrices: builtins.bool = ..., *, driver: Any = ..., out
 def svdvals(A: Tensor, *, driver: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return the singular values of matrices in descending order; see `svd`."""
 
+def tensorinv(A: Tensor, ind: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Return the inverse of `tensordot(A, ., A.ndim - ind)`: A as a matrix with `ind` dims of rows, inverted."""
+
+def tensorsolve(A: Tensor, B: Tensor, dims: builtins.int | Sequence[builtins.int] = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Return X with tensordot(A, X, X.ndim) = B."""
+
 def vander(x: Tensor, N: builtins.int | None = ...) -> Tensor:
     """Return the Vandermonde matrix: the powers 0 to N - 1 of each element, along a new last dim."""
 
 def vecdot(x: Tensor, y: Tensor, *, dim: builtins.int = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the inner products of vectors along `dim`; the operands broadcast."""
+    """Return the inner products of vectors along `dim`, with x conjugated if it is complex; the operands broadcast."""
 
 def vector_norm(x: Tensor, ord: Any = ..., dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return the vector norm of order `ord` over `dim`, by default over all elements; see `mg.norm`."""

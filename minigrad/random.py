@@ -26,7 +26,6 @@ def get_rng_state() -> Tensor:
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> state = mg.get_rng_state()
     >>> x = mg.rand(2)
     >>> mg.set_rng_state(state)
@@ -82,7 +81,6 @@ def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> _ = mg.manual_seed(0)
     >>> with mg.random.fork_rng():
     ...     x = mg.rand(2)

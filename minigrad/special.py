@@ -10,6 +10,7 @@ from minigrad.declare.names import MG, SPECIAL, namespaces
 SAME = {name: name for name in "digamma erf erfc erfinv exp2 expm1 i0 log1p log_softmax logit logsumexp ndtr "
           "polygamma round sinc softmax xlogy".split()}  # fmt: skip
 SAME |= {"expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}
+SAME |= {"gammainc": "igamma", "gammaincc": "igammac"}
 
 namespaces[SPECIAL] |= {name: namespaces[MG][ours] for name, ours in SAME.items()}
 present(globals(), namespaces[SPECIAL])

@@ -34,6 +34,12 @@ def expit(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def expm1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
 
+def gammainc(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return the regularized lower incomplete gamma function of the order `input` from 0 to `other`."""
+
+def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return the regularized upper incomplete gamma function, 1 - igamma(input, other), without cancellation."""
+
 def gammaln(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return log(|gamma(x)|); inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
 

@@ -5,6 +5,8 @@
 #     text_representation:
 #       extension: .py
 #       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -14,12 +16,11 @@
 # %% [markdown]
 # # A tour of minigrad
 #
-# This notebook is for readers who want to learn how automatic differentiation works. The first ten minutes show five
-# tools. They answer these questions: What does `backward` do? Why is a gradient wrong? Which values are saved? Where
-# are digits lost? Does another library agree? Then you compute one gradient by hand, read the code that the machine
-# ran, and see how a wrong derivative is found. At the end, a network learns to read handwritten digits. The notebook
-# takes about half an hour. Change the cells and run them again. The first use of an op compiles a kernel, so a cell may
-# take some seconds when it runs for the first time.
+# This notebook is for readers who want to learn how automatic differentiation works. The first ten minutes show three
+# tools. They answer these questions: What does `backward` do? Why is a gradient wrong? Which values are saved? Then you
+# compute one gradient by hand, read the code that the machine ran, and see how a wrong derivative is found. At the end,
+# a network learns to read handwritten digits. The notebook takes about half an hour. Change the cells and run them
+# again. The first use of an op compiles a kernel, so a cell may take some seconds when it runs for the first time.
 #
 # This notebook shows many tools and explains each tool only briefly. If you prefer to start with school calculus only,
 # open [01_nudging](01_nudging.ipynb) now, and come back later. You can go on without understanding every line.
@@ -58,20 +59,6 @@ x.explain_grad(loss)
 
 # %%
 mg.tape(loss)
-
-# %% [markdown]
-# **Where are digits lost?** `mg.viz.precision` runs a function in float32, float16 and bfloat16, and compares each
-# value with float64. For a small $x$, $1 - \cos x$ loses its digits in the subtraction.
-
-# %%
-mg.viz.precision(lambda x: 1.0 - x.cos(), 0.001)
-
-# %% [markdown]
-# **Does another library agree?** `mg.testing.compare` runs one function with two libraries. With NumPy it compares the
-# values; with `"torch"` or `"jax"`, if you have one of them, it compares the gradients too.
-
-# %%
-mg.testing.compare(lambda lib, x: lib.exp(x) / lib.sqrt(x * x + 1.0), "numpy", [0.5, 1.0, 2.0])
 
 # %% [markdown]
 # ## 2. One gradient, by hand
@@ -248,6 +235,20 @@ try:
     y.backward()
 except mg.MinigradError as error:
     print(error)
+
+# %% [markdown]
+# **Where are digits lost?** `mg.viz.precision` runs a function in float32, float16 and bfloat16, and compares each
+# value with float64. For a small $x$, $1 - \cos x$ loses its digits in the subtraction.
+
+# %%
+mg.viz.precision(lambda x: 1.0 - x.cos(), 0.001)
+
+# %% [markdown]
+# **Does another library agree?** `mg.testing.compare` runs one function with two libraries. With NumPy it compares the
+# values; with `"torch"` or `"jax"`, if you have one of them, it compares the gradients too.
+
+# %%
+mg.testing.compare(lambda lib, x: lib.exp(x) / lib.sqrt(x * x + 1.0), "numpy", [0.5, 1.0, 2.0])
 
 # %% [markdown]
 # ## 10. A network that reads digits

@@ -64,6 +64,8 @@ for h in (1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 1e-16):
     print(f"h = {h:<7} ratio = {(f(2 + h) - f(2)) / h:.8f}")
 
 # %% [markdown]
+# ![the line through two points, for smaller and smaller h](../docs/pictures/01_nudging.svg)
+#
 # From `1e-10` on the ratio becomes worse, and at `1e-16` it is 0! The computer stores about 16 digits of a number. In
 # floating-point arithmetic, `2 + 1e-16` is exactly `2`, so the result does not change. With `1e-12`, `f(2 + h)` and
 # `f(2)` agree in about their first eleven digits. The difference has only the remaining digits, and these are rounded.

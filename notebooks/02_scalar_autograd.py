@@ -192,6 +192,10 @@ x = mg.Var(2.0, dtype=mg.float64)
 mg.viz.graph(twice(x))
 
 # %% [markdown]
+# The animation shows the backward pass of minigrad for the same function:
+#
+# ![the backward pass, node by node](../docs/pictures/02_scalar_autograd.svg)
+#
 # $u$ receives a gradient on two paths: directly from $y$, and from $v$ one step later. Print the gradient of each node
 # at each visit:
 

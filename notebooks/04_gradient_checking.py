@@ -347,7 +347,7 @@ for checker in (careless, careful):
 
 # %% [markdown]
 # minigrad's own checker is tested in the same way. [gradcheck.py](../minigrad/testing/gradcheck.py) contains the
-# function that you call, `quotients.py` in the same folder computes the finite differences, and `patterns.py` finds the
+# function that you call, `quotients.py` in the same folder computes the finite differences, and `report.py` finds the
 # possible causes of section 4.
 #
 # ## Exercises

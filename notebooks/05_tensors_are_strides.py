@@ -5,6 +5,8 @@
 #     text_representation:
 #       extension: .py
 #       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -281,14 +283,14 @@ print(table.tolist())
 # %%
 noise = mg.zeros(4).expand(3, 4)
 try:
-    noise[0, 0] = 1.0
+    noise.add_(1.0)
 except mg.MinigradError as error:
     print(error)
 
 # %% [markdown]
-# Elements `[0, 0]`, `[1, 0]` and `[2, 0]` share one position. A write to one of them changes all three. And it would
-# not be clear whether `add_` should add 1 once or three times. NumPy allows the write if you build such a view by hand.
-# You write one number, and three elements change:
+# Elements `[0, 0]`, `[1, 0]` and `[2, 0]` share one position, so it is not clear whether `add_` should add 1 once or
+# three times. `noise[0, 0] = 1.0` is clear, so it is allowed, but all three elements change. The same happens in NumPy
+# if you build such a view by hand. You write one number, and three elements change:
 
 # %%
 import numpy as np

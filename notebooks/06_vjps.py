@@ -121,6 +121,11 @@ def declared(y):
 declared(mg.Var(normal(2, 3)).exp())
 
 # %% [markdown]
+# A backward pass applies one rule after the other. In this animation, each incoming gradient `ȳ` becomes the gradients
+# of the operands:
+#
+# ![the VJP rules of (a @ b).tanh().sum()](../docs/pictures/06_vjps.svg)
+#
 # ## 3. Element by element
 #
 # For $y_i = a_i b_i$ there are two Jacobians, and both are diagonal: $\partial y_i / \partial a_j$ is $b_i$ for $i = j$

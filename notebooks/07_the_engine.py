@@ -96,6 +96,11 @@ for v in (x, w):
     print(v.name, found[v.id].tolist(), reference[v].tolist())
 
 # %% [markdown]
+# The animation shows these visits for `h = (x * w).tanh()` and `y = (h * h + h).sum()`. Two paths meet at `h`, and a
+# node frees its saved values after its visit:
+#
+# ![the visits of the engine, from the newest node to the oldest](../docs/pictures/07_the_engine.svg)
+#
 # In [engine.py](../minigrad/autodiff/engine.py), the functions `reachable` and `pull_back` follow these steps. They
 # also add in place where no other tensor shares the sum, run hooks, support ops with several results, follow only the
 # paths to inputs that require a gradient, and free the saved values after use. You can see the last point. Above,

@@ -356,6 +356,26 @@ for p in params:
 step.graph()
 
 # %% [markdown]
+# **Loops of Python.** The next function follows a signal: in each of 1,000 rounds, four ops move the state `h` towards
+# the next element. `mg.func.scan(f, h, signal)` is a loop of Python that calls `f` with the state and one element, as
+# `jax.lax.scan` does. How long will the text of 4,000 launches be?
+
+# %%
+signal = mg.randn(1000, 8)
+follow = mg.jit(lambda signal: mg.func.scan(lambda h, s: ((h * 0.9 + s * 0.1).tanh(), None), mg.zeros(8), signal)[0],
+                fuse=False)  # fmt: skip
+for _ in range(2):
+    follow(signal)
+print(follow.report())
+print("\n".join(follow.source().splitlines()[-13:]))
+
+# %% [markdown]
+# The recorder has seen 4,001 launches. But after one round the list of launches repeats, with other memory. minigrad
+# searches for such a **repeat**, compiles one round, and stores the addresses of all rounds. So 1,000 rounds need as
+# much time in the compiler as one. The text shows the loop again: round `t` reads `s0[t]`, the state that the round
+# before wrote.
+
+# %% [markdown]
 # ## 6. Guards: tests before each call of a program
 #
 # A program was recorded for one situation. Before each call, minigrad tests whether the situation is still the same.

@@ -308,7 +308,9 @@ print(f"the smallest loss was {least:.6f}; the stored weights have {loss_of(best
 # |---|---|
 # | `x.at[i].set(v)` | `y = x.clone(); y[i] = v`, or `x[i] = v` if x may change |
 # | `jax.lax.stop_gradient(x)` | `x.detach()` |
-# | `jax.lax.scan`, `cond`, `fori_loop` | Python loops and `if` |
+# | `jax.lax.scan`, `while_loop`, `cond` | Python loops and `if`, or `mg.func.scan`, `while_loop`, `cond` |
+# | `jax.lax.map`, `associative_scan` | `mg.func.map`, `mg.func.associative_scan` |
+# | `jax.lax.fori_loop` | a loop of Python; `mg.jit` compiles one of its rounds |
 # | `jax.jit` | `mg.jit`, which also records writes, backward passes and optimizers |
 # | `pmap`, `shard_map` | processes on MPI: `mg.dist` |
 # | `jax.random.key(7)`, `split` | `mg.Generator(7)`, one for each purpose |

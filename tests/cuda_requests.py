@@ -83,7 +83,7 @@ def elementwise(backend):
                 break
             except DTypeError:
                 continue
-    for dtype in ALL:
+    for dtype in [dtype for dtype in ALL if not dtype.is_complex]:  # which the device refuses
         for name in ("add", "lt", "where"):
             op = schema[name]
             ask_elementwise(backend, op, [dtype] * len(op.operands) if name != "where" else [bool_, dtype, dtype])

@@ -17,10 +17,11 @@ MODULES = (
     "minigrad", "minigrad.nn", "minigrad.nn.functional", "minigrad.nn.init", "minigrad.nn.utils", "minigrad.optim",
     "minigrad.data", "minigrad.func", "minigrad.linalg", "minigrad.special", "minigrad.viz", "minigrad.testing",
     "minigrad.amp", "minigrad.dist", "minigrad.distributions", "minigrad.autograd", "minigrad.autograd.function",
-    "minigrad.autograd.functional", "minigrad.autograd.graph", "minigrad.cuda", "minigrad.cuda.amp",
-    "minigrad.diagnostics", "minigrad.diagnostics.summarizing", "minigrad.nn.utils.parametrizations",
+    "minigrad.autograd.forward_ad", "minigrad.autograd.functional", "minigrad.autograd.graph", "minigrad.cuda",
+    "minigrad.cuda.amp", "minigrad.diagnostics", "minigrad.diagnostics.summarizing",
+    "minigrad.nn.utils.parametrizations",
     "minigrad.nn.utils.rnn", "minigrad.optim.lr_scheduler", "minigrad.optim.swa_utils", "minigrad.random",
-    "minigrad.utils.checkpoint", "minigrad.api.interop.array_api", "minigrad.jitting",
+    "minigrad.utils.checkpoint", "minigrad.utils.tensorboard", "minigrad.api.interop.array_api", "minigrad.jitting",
 )  # fmt: skip
 CHECKS = (
     "GL05 GL06 GL07 GL08 GL09 GL10 "  # no tabs; known sections in their order; every name has a docstring

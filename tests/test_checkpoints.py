@@ -148,7 +148,7 @@ def test_parts_without_a_state_are_refused(tmp_path: Path) -> None:
         mg.Checkpoint(Part(), Part(), folder=tmp_path).load()
 
 
-@pytest.mark.parametrize("array", [np.array(["a"]), np.array([None]), np.array([1j])], ids=str)
+@pytest.mark.parametrize("array", [np.array(["a"]), np.array([None]), np.zeros(1, "M8[s]")], ids=str)
 def test_an_array_that_no_file_can_have_is_named(tmp_path: Path, array: Any) -> None:
     with pytest.raises(ArgumentError, match=r"save: expected tensors, numbers, .*, got ndarray .* as values.names.1"):
         mg.Checkpoint(folder=tmp_path).save(names=[0, array])

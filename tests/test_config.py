@@ -82,6 +82,7 @@ WRONG: dict[str, tuple[list[Any], str]] = {
     "plan_limit": ([0, None], "an int of at least 1"),
     "cuda": (["gpu", "", 0], "auto, real or simulator"),
     "cache_dir": ([None, 3], "a path"),
+    "site_cache_dir": ([3], "a path"),
 }
 
 

@@ -11,6 +11,7 @@ import minigrad as mg
 from minigrad import distributions as D
 from minigrad.errors import ArgumentError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("reference")
 LOC, SCALE = [[0.5, -1.0, 2.0], [0.0, 0.25, -0.5]], [[1.0, 0.5, 2.0], [0.1, 3.0, 1.5]]
 P, WEIGHTS = [[0.2, 0.7], [0.5, 0.9]], [[1.0, 2.0, 5.0], [0.3, 0.3, 0.4]]
 COVARIANCE = [[2.0, 0.3, 0.1], [0.3, 1.0, -0.2], [0.1, -0.2, 0.5]]
@@ -295,7 +296,7 @@ def test_vectors_with_a_single_one_have_the_gradient_of_the_probabilities() -> N
 def test_maps_that_are_none_are_named() -> None:
     with pytest.raises(ArgumentError, match="transforms must be a Transform"):
         D.TransformedDistribution(D.Normal(0.0, 1.0), [abs])
-    with pytest.raises(ArgumentError, match="cache_size 0 or 1, got 2"):
+    with pytest.raises(ArgumentError, match="cache_size must be 0 or 1, got 2"):
         D.TanhTransform(cache_size=2)
     with pytest.raises(ArgumentError, match="rate to be positive"):
         D.Exponential(-1.0)

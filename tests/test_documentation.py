@@ -49,7 +49,7 @@ def test_parameters_have_types_defaults_and_the_descriptions_of_their_roles() ->
     entries = section(inspect.getdoc(mg.cumsum), "Parameters")
     assert entries.startswith("input : Tensor\n")
     assert "dim : int\n    A dim of the first operand; negative ones count from the end." in entries
-    assert "out : Tensor | None, optional\n    Tensor that receives the result" in entries
+    assert "out : Tensor, optional\n    Tensor that receives the result" in entries
     assert "alpha : float, default 1\n" in section(inspect.getdoc(mg.add), "Parameters")
     assert "*dims : int | Sequence[int]\n" in section(inspect.getdoc(mg.permute), "Parameters")
 
@@ -252,7 +252,7 @@ def test_descriptions_of_the_package_are_not_given_to_ops_of_users() -> None:
     entries = section(documentation(prelu), "Parameters")
     assert "divisor" not in entries and "Floating tensor" not in entries
     assert "weight : Tensor\n    The share of the blend." in entries and "eps : float, default 0.5\n" in entries
-    assert "out : Tensor | None, optional\n    Tensor that receives the result" in entries
+    assert "out : Tensor, optional\n    Tensor that receives the result" in entries
 
 
 def test_each_result_is_described() -> None:

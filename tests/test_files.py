@@ -224,7 +224,7 @@ def test_files_of_other_kinds_say_what_to_do(tmp_path: Path) -> None:
     np.savez(other, a=np.array([object()], object))
     cases = {
         "the file is a pickle": pickle.dumps({"a": 1}), "allow_pickle=False": other.getvalue(), "truncated": b"hello",
-        "complex128": saved_by_numpy(np.ones(2, complex)), "dtype 'F8_E4M3'": by_hand("F8_E4M3", [2], [0, 2], 2),
+        "complex256": saved_by_numpy(np.ones(2, np.clongdouble)), "dtype 'F8_E4M3'": by_hand("F8_E4M3", [2], [0, 2], 2),
         "must agree": by_hand("F32", [2], [0, 4], 4), "a gap": by_hand("F32", [1], [4, 8], 8),
         "after the last": by_hand("F32", [1], [0, 4], 9), "truncated, because 'a'": by_hand("F32", [2], [0, 8], 4),
     }  # fmt: skip

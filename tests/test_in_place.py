@@ -18,7 +18,7 @@ from minigrad.errors import ArgumentError, DTypeError, GradientError, ShapeError
 
 WRITERS = sorted(names.in_place)
 WRITTEN_OTHERWISE = {"apply_", "copy_", "detach_", "fill_", "fill_diagonal_", "map_", "masked_fill_", "requires_grad_",
-                     "resize_", "resize_as_", "share_memory_", "zero_",
+                     "resize_", "resize_as_", "set_", "share_memory_", "zero_",
                      *(function.__name__ for function in in_place.FUNCTIONS),
                      *(f"{alias}_" for alias, name in ALIASES.items() if name in names.in_place)}  # fmt: skip
 TWINS = ("_with", "_along", "_exact", "_between", "_nd")
@@ -201,3 +201,27 @@ def test_an_out_of_another_dtype_receives_the_result() -> None:
     overlapping[1:] += overlapping[:2].double()
     assert overlapping.tolist() == [1.0, 2.0, 2.0]
     assert mg.mul(a, 2.0, out=mg.empty(2, 2, dtype="bfloat16", device="reference")).tolist() == [[2.0, 4.0], [6.0, 8.0]]
+
+
+def test_out_takes_the_shape_of_the_result_unless_it_is_an_operand() -> None:
+    x = tensor([[1.0, 2.0], [3.0, 4.0]])
+    calls = (
+        lambda out: mg.add(x, 1.0, out=out), lambda out: mg.sum(x, 0, out=out), lambda out: mg.matmul(x, x, out=out),
+        lambda out: mg.logsumexp(x, 1, out=out), lambda out: mg.stack([x, x], out=out),
+        lambda out: mg.eye(3, device="reference", out=out),
+    )  # fmt: skip
+    for call in calls:
+        empty, small = mg.empty(0, device="reference"), mg.zeros(1, device="reference")
+        assert call(empty) is empty and empty.tolist() == call(None).tolist()
+        with pytest.warns(UserWarning, match=r"out is float32\(1,\) and was resized to the shape"):
+            assert call(small).tolist() == empty.tolist()
+    results = mg.empty(0, device="reference"), mg.empty(0, dtype="int64", device="reference")
+    mg.max(x, 0, out=results)
+    assert (results[0].tolist(), results[1].tolist()) == ([3.0, 4.0], [1, 1])
+    base = mg.zeros(4, device="reference")
+    view = base[:0]
+    mg.exp(x, out=view)
+    assert view.shape == (2, 2) and base.tolist() == [0.0] * 4  # the elements of other views stay as they are
+    for write in (lambda v: mg.add(v, x, out=v), lambda v: v.clamp_(x), lambda v: v.mul_(x), lambda v: v.copy_(x)):
+        with pytest.raises(ShapeError):
+            write(mg.zeros(2, device="reference"))

@@ -173,7 +173,22 @@ NUMPY_CALLS: dict[str, Any] = {
     "expand_dims": lambda x: np.expand_dims(x, 1), "tile": lambda x: np.tile(x, 2),
     "split": lambda x: np.split(x, 2)[1], "diag": lambda x: np.diag(x), "zeros_like": lambda x: np.zeros_like(x),
     "permute_dims": lambda x: np.permute_dims(x, (1, 0)), "flip": lambda x: np.flip(x, 0),
-    "outer product": lambda x: np.outer(x, x),
+    "outer product": lambda x: np.outer(x, x), "outer product with an array": lambda x: np.outer(X, x[0]),
+    "ptp": lambda x: np.ptp(x, axis=0), "amax": lambda x: np.amax(x, 1), "amin": lambda x: np.amin(x),
+    "average": lambda x: np.average(x, 0), "percentile": lambda x: np.percentile(x, [25, 60], axis=1),
+    "moveaxis": lambda x: np.moveaxis(x, source=0, destination=1), "append": lambda x: np.append(x, X[0]),
+    "append rows": lambda x: np.append(X, x, axis=0), "flipud": lambda x: np.flipud(x),
+    "fliplr": lambda x: np.fliplr(x), "atleast_3d": lambda x: np.atleast_3d(x),
+    "cross": lambda x: np.cross(np.ones(3), np.append(x[:1], 1.0)), "inv": lambda x: np.linalg.inv(x),
+    "pinv": lambda x: np.linalg.pinv(x), "det": lambda x: np.linalg.det(x),
+    "slogdet": lambda x: np.linalg.slogdet(x)[1],
+    "solve": lambda x: np.linalg.solve(x, X[0]), "cholesky": lambda x: np.linalg.cholesky(x @ x.T),
+    "qr": lambda x: abs(np.linalg.qr(x)[1]), "svd": lambda x: np.linalg.svd(x)[1],
+    "singular values": lambda x: np.linalg.svd(x, compute_uv=False), "eigh": lambda x: np.linalg.eigh(x + x.T)[0],
+    "eigvalsh": lambda x: np.linalg.eigvalsh(x + x.T), "matrix_power": lambda x: np.linalg.matrix_power(x, 3),
+    "multi_dot": lambda x: np.linalg.multi_dot([x, X, x]), "convolve": lambda x: np.convolve(x[0], np.arange(4.0)),
+    "convolve, same": lambda x: np.convolve(np.arange(5.0), x[1], "same"),
+    "convolve, valid": lambda x: np.convolve(x[0], np.arange(4.0), mode="valid"),
 }  # fmt: skip
 
 
@@ -206,6 +221,11 @@ def test_what_numpy_does_in_another_order_or_refuses_is_refused() -> None:
     with pytest.raises(mg.ArgumentError, match=r"split: the length of axis 1 of float64\(2, 3\) must be a multiple"):
         np.split(x, 2, axis=1)
     assert [part.shape for part in np.split(x, [1, 2], axis=1)] == [(2, 1), (2, 1), (2, 1)]
+
+
+def test_linspace_between_tensors_with_gradients_is_refused() -> None:
+    with pytest.raises(mg.GradientError, match=r"np\.linspace: minigrad has no such function"):
+        np.linspace(mg.Var(0.0), mg.Var(1.0), 3)
 
 
 def test_out_is_written_or_refused() -> None:

@@ -16,7 +16,7 @@ import pytest
 import minigrad as mg
 from tests.benchmarks.jit import examples, report, steps
 from tests.benchmarks.jit.rows import ROWS, Row
-from tests.benchmarks.jit.steps import digits_data, eager, layers, normal
+from tests.benchmarks.jit.steps import digits_data, eager, layers, normal, sequence
 from tests.benchmarks.jit.workers import Absent, Worker, host
 from tests.benchmarks.timing import Times
 
@@ -29,6 +29,8 @@ SMALL = {
     "perceptron_with_optimizer": layers(3, 4, 2, batch=3),
     "digits": digits_data(images=5, hidden=3, batch=4),
     "attention": normal(*[(1, 2, 3, 2)] * 3),
+    "recurrent": sequence(5, 2, 3, 4),
+    "looped": normal((6, 3)),
 }
 CALLS = 4
 
@@ -88,6 +90,8 @@ def test_a_line_has_each_median_and_each_ratio_with_its_goal() -> None:
     times = {"eager": Times(40e-6, 0.02), "jit": Times(2e-6, 0.01), "jax": Times(10e-6, 0.1)}
     line = report.line("simple_grad", row, times)
     assert line.split("   ")[-1] == "eager 20 (30!), jax.jit 5 (4); spread 10%"
+    firsts = report.first_calls(Row("recurrent", first=5), {"jit": [0.1, 0.2, 0.0], "jax": [0.8, 0.1, 0.1]})
+    assert firsts.strip() == "first calls: mg.jit 100 ms and 200 ms, jax.jit 800 ms and 100 ms, jax.jit 8 (5)"
     assert "2 us         40 us         10 us             -" in line
 
 

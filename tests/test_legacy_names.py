@@ -84,6 +84,13 @@ def test_questions_about_devices_that_are_not_there() -> None:
     import minigrad.backends.cudnn as cudnn
 
     assert cudnn.benchmark and not cudnn.is_available() and cudnn.version() is None
+    switches = mg.backends.switches
+    for library in (switches.cuda, switches.mkl, switches.mkldnn, switches.openmp):
+        assert not getattr(library, "is_available", switches.cuda.is_built)()
+    switches.cuda.matmul.allow_tf32 = True
+    switches.cuda.enable_flash_sdp(True)
+    with cudnn.flags(enabled=False), mg.backends.mkldnn.flags(enabled=False):
+        assert mg.backends.openmp is switches.openmp
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         mg.backends.nonsense
 

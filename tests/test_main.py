@@ -21,6 +21,7 @@ from minigrad.__main__ import main
 from minigrad.cli import doctor, greeting
 from minigrad.cli.doctor import find_op
 from minigrad.cli.samples import operands_of, params_of
+from minigrad.cli.where import lines_about
 from minigrad.declare.record import schema
 from minigrad.viz.explain import kernel_files
 
@@ -310,7 +311,7 @@ def test_the_greeting_and_the_readme_list_every_command(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
     commands = re.search(r"\{([\w,]+)\}", capsys.readouterr().out)[1].split(",")
-    assert len(commands) == 7 and main([]) == 0
+    assert len(commands) == 8 and main([]) == 0
     for text in (capsys.readouterr().out, (ROOT / "README.md").read_text(encoding="utf-8")):
         assert [name for name in commands if f"    python -m minigrad {name} " not in text] == []
 
@@ -320,7 +321,7 @@ def test_the_help_describes_each_command_and_argument_by_a_phrase(capsys, monkey
     with pytest.raises(SystemExit):
         main(["--help"])
     firsts = re.findall(r"^    \w+ +(\w+)", capsys.readouterr().out, re.MULTILINE)
-    assert firsts == ["run", "open", "print", "compile", "compile", "start", "print"]
+    assert firsts == ["run", "open", "print", "compile", "compile", "start", "print", "print"]
     with pytest.raises(SystemExit):
         main(["kernel", "--help"])
     phrases = re.findall(r"^  (?:--)?\w+.*?  +(\S.*)", capsys.readouterr().out, re.MULTILINE)
@@ -360,7 +361,7 @@ def test_a_cache_in_which_no_kernel_can_be_stored_is_reported(tmp_path, command)
 
 
 def test_doctor_reports_that_the_cache_can_be_written():
-    assert re.fullmatch(r".*: \d+ kernels, [\d.]+ MB, can be written", doctor.cache_text())
+    assert re.fullmatch(r".*: \d+ kernels, [\d.]+ MB, without a limit of its size, can be written", doctor.cache_text())
 
 
 def test_warmup_without_a_compiler_ends_in_a_sentence(capsys, monkeypatch):
@@ -376,6 +377,41 @@ def test_a_pipe_whose_reader_has_gone_ends_a_command_quietly():
     done = subprocess.run([sys.executable, "-m", "minigrad"], stdout=write, stderr=subprocess.PIPE, text=True)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+WHERE = {
+    "softmax": ("mg.softmax  minigrad/ops/nn/softmax.py:", "gradient  input: minigrad/ops/nn/softmax.py:",
+                "cpu         minigrad/backends/cpu/rows.py:", "cuda        minigrad/backends/cuda/rows.py:",
+                "any device  minigrad/backends/lowering/rows.py:", "test rows tests/op_rows/"),
+    "F.max_pool2d": ("calls     max_pool: minigrad/ops/nn/windows.py:", "request   MaxPool: minigrad/core/"),
+    "x[mask] = v": ("mg.Tensor.__setitem__  minigrad/ops/indexing/assignment.py:",),
+    "x[0]": ("mg.Tensor.__getitem__  minigrad/ops/indexing/",), "x < -y": ("mg.Tensor.__lt__", "mg.Tensor.__neg__"),
+    "x += y": ("mg.Tensor.__iadd__  minigrad/api/in_place.py:",), "a @ b": ("mg.Tensor.__matmul__",),
+    "backward": ("mg.backward  minigrad/autodiff/engine.py:",), "loss.backward()": ("mg.Tensor.backward  minigrad/",),
+    "nn.Linear": ("mg.nn.Linear  minigrad/nn/modules/linear.py:",), "Adam": ("mg.optim.Adam  minigrad/optim/adam.py:",),
+    "mg.func.grad(f)": ("mg.func.grad  minigrad/func/transforms.py:",), "index_put": ("request   SelectPut",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHERE)
+def test_where_names_the_files_of_a_name_or_of_syntax(name, capsys):
+    assert main(["where", name]) == 0
+    text = capsys.readouterr().out
+    assert [line for line in WHERE[name] if line not in text] == []
+    for path, number in re.findall(r"(\S+):(\d+)$", text, re.MULTILINE):
+        assert int(number) <= len((ROOT / path).read_text().splitlines()), path
+
+
+def test_where_advises_for_an_unknown_name(capsys):
+    assert main(["where", "relux"]) == 1 and main(["where", "x ["]) == 1
+    unknown, broken = capsys.readouterr().err.splitlines()
+    assert "'relux'; did you mean relu" in unknown and "x [" in broken
+
+
+def test_where_finds_a_place_for_every_op(capsys):
+    for name in schema:
+        text = "\n".join(lines_about(name))
+        assert text and not re.search(r"[: ]$", text, re.MULTILINE), text
 
 
 @pytest.mark.parametrize("name", ["Tensor", "Var", "BackpropOp"])

@@ -20,9 +20,9 @@ def listed() -> set[str]:
     return set(re.findall(r"^\| `([\w.]+)` \|", part, re.MULTILINE))
 
 
-def test_at_most_eight_signatures_differ_and_each_has_its_reason() -> None:
+def test_at_most_nine_signatures_differ_and_each_has_its_reason() -> None:
     assert {name.removeprefix("torch.") for name in DIFFERENT} == listed()
-    assert len(DIFFERENT) <= 8 and len(SHARED) >= 200
+    assert len(DIFFERENT) <= 9 and len(SHARED) >= 200
 
 
 @over("name", SHARED)

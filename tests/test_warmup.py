@@ -129,6 +129,38 @@ def test_warmup_says_what_it_did_and_what_failed(capsys, monkeypatch, names):
     assert "kernels compiled in" in capsys.readouterr().out
 
 
+SCRIPT = """
+import sys
+import minigrad as mg
+from minigrad.kernels.store import loaded
+
+x, step = mg.tensor([0.5, 2.0], dtype=mg.float64), mg.jit(lambda x: (x * 2.0).sin() + x)
+assert mg.allclose(mg.func.grad(lambda x: mg.func.grad(lambda x: (x**3.0).sum())(x).sum())(x), 6.0 * x)
+assert all(mg.allclose(step(x), (x * 2.0).sin() + x) for _ in range(4))
+assert (mg.ones(400, 200) * 2.0).sum().item() == 160000.0  # too large for Python
+print(sys.argv[1:], {kernel.origin for kernel in loaded.values()}, len(loaded) > 5, flush=True)
+if "fail" in sys.argv:
+    raise SystemExit(3)
+"""
+
+
+def test_the_kernels_of_a_script_are_compiled_while_it_runs(tmp_path):
+    script, root = tmp_path / "script.py", Path(mg.__file__).parents[1]
+    script.write_text(SCRIPT)
+    names = {**os.environ, "MINIGRAD_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(root)}
+    names |= {"MINIGRAD_COMPILE_AHEAD": "0"}
+    warm = [sys.executable, "-m", "minigrad", "warmup", "--jobs", "2", str(script), "a", "--b"]
+    for command in (warm, [sys.executable, str(script)], [*warm, "fail"]):
+        done = subprocess.run(command, env=names, capture_output=True, text=True)
+        first, *others = done.stdout.splitlines()
+        if command[1] == "-m":
+            more = command[9:]
+            assert first == f"{['a', '--b', *more]} {{'python'}} True" and "kernels of" in others[0], done
+            assert done.returncode == len(more) and ("ended with the status 3" in done.stderr) == bool(more)
+        else:
+            assert first == "[] {'cache'} True" and not others, done
+
+
 def test_warmup_ends_at_the_first_kernel_that_cannot_be_stored(monkeypatch):
     lost, waiting = Future(), Future()
     for module, name, value in ((notice, "_required", False), (notice, "_said", False)):

@@ -41,7 +41,7 @@ USUAL = {
     "fold": ("data/", "nn/modules/rearranging.py", "ops/nn/columns.py", "viz/"),
     "lane": ("kernels/", "backends/"),
     "place": ("kernels/vecmath/",),
-    "level": ("cli/", "kernels/cpu/processor.py"),
+    "level": ("autograd/forward_ad.py", "cli/", "kernels/cpu/processor.py"),  # the first: names of PyTorch
     "shared": ("api/interop/", "backends/cuda/", "core/storage.py", "kernels/cuda/"),
     "slope": ("nn/modules/activation.py", "ops/nn/activation.py"),
 }

@@ -9,7 +9,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from minigrad.viz.shapes import ACCENT, COOL, LINE, MONO, PALE, box, drawing, label
+from minigrad.viz.picture import ACCENT, COOL, LINE, MONO, PALE, box, drawing, label
 from tests.test_layers import FLOORS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,8 @@ import textwrap
 import minigrad as mg
 from minigrad.api.page import DARK
 from minigrad.viz import svg
-from minigrad.viz.shapes import ACCENT, MONO, PALE, SANS, box, drawing, label
+from minigrad.viz.picture import ACCENT, MONO, PALE, SANS, box, drawing, label
+from minigrad.viz.step import Steps
 
 SECONDS = 3.0  # for which a frame is shown
 PANEL, LETTERS, LEADING = 372, 48, 18  # width of the text, letters and height of a line
@@ -21,7 +22,12 @@ PANEL, LETTERS, LEADING = 372, 48, 18  # width of the text, letters and height o
 def draw() -> str:
     """Return the picture of README's ten lines: the graph, and beside it what happens at each node."""
     x = mg.Var([3.0, 1.0, 4.0], name="x")
-    steps = mg.viz.step(x * x + x * 5.0 + 4.0)
+    title = "mg.viz.step(y): the backward pass of x * x + x * 5 + 4, step by step"
+    return animated(mg.viz.step(x * x + x * 5.0 + 4.0), title)
+
+
+def animated(steps: Steps, title: str, freed: bool = False) -> str:
+    """Return a backward pass as an animation.  freed: whether a frame says what backward() frees."""
     graph = steps.picture()
     left, top, width, height = map(float, re.findall(r'viewBox="(\S+) (\S+) (\S+) (\S+)"', graph)[0])
     inside = re.sub(r"<title>[^<]*</title>|<desc>[^<]*</desc>", "", graph[graph.index("<g ") : graph.index("</svg>")])
@@ -34,13 +40,13 @@ def draw() -> str:
         for share in frame.shares:
             lines += ["", f"{share.name} gets {share.text}", f"  = {share.value['text']}"]
             lines += [f"  {share.number} of {share.of} paths: {share.total['text']}"] if share.of > 1 else []
+        lines += ["", f"backward() frees {frame.freed}"] if freed and frame.freed else []
         marks = marked(inside, frame.node, edges)
         head = f"step {k + 1}: {frame.title}, y = {frame.forward[0]}"
         parts.append(shown(k - len(steps) - 1, marks, head, lines, panel, top))
     ends = [(node, f"gradient of {steps.names[node]}: {value['text']}") for node, value in steps.leaves.items()]
     marks = "".join(marked(inside, node, []) for node, _ in ends)
     parts.append(shown(-1, marks, "end", [line for _, line in ends], panel, top))
-    title = "mg.viz.step(y): the backward pass of x * x + x * 5 + 4, step by step"
     return drawing(width + PANEL, height, title, parts, corner=(left, top)) + "\n"
 
 

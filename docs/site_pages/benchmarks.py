@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.api.page import darkened
-from minigrad.viz.shapes import ACCENT, COOL, LINE, box, drawing, label
+from minigrad.viz.picture import ACCENT, COOL, LINE, box, drawing, label
 from site_pages.pieces import drawn
 from tests.benchmarks.report import duration, geometric_mean
 

@@ -14,7 +14,7 @@ from types import ModuleType
 import minigrad as mg
 from site_pages import benchmarks, ops
 from site_pages.executed import executed
-from site_pages.pieces import signature
+from site_pages.pieces import signature, typeset
 
 HEADER = "(written by docs/site_pages; change the declaration instead)\n"
 
@@ -39,7 +39,7 @@ def write(root: Path) -> None:
     books = sorted((root / "notebooks").glob("[0-9A]*.ipynb"))
     texts = {book.stem: book.read_text(encoding="utf-8") for book in books}
     for name, text in executed(texts, root / "docs" / "_build" / "notebooks", copies).items():
-        put(copies / f"{name}.ipynb", text)
+        put(copies / f"{name}.ipynb", text.replace("](../docs/pictures/", "](../../pictures/"))
     for old in copies.glob("*.ipynb"):
         if not (root / "notebooks" / old.name).exists():
             old.unlink()
@@ -117,4 +117,4 @@ def entries(module: ModuleType, prefix: str) -> Iterator[str]:
             continue
         text = inspect.getdoc(found) or ""
         yield from (f"## {prefix}.{name}", "", "```python", f"{name}{signature(found)}", "```", "")
-        yield from ("```text", text, "```", "")
+        yield from typeset(text)

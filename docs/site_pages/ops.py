@@ -24,7 +24,7 @@ from minigrad.errors import MinigradError
 from minigrad.runtime.tensor import Tensor
 from minigrad.viz.film import declared, operand_name
 from minigrad.viz.mathematics import mathml, plain
-from site_pages.pieces import drawn, raw, signature
+from site_pages.pieces import drawn, raw, signature, typeset
 
 NAMESPACES = {"mg": mg, "mg.nn.functional": mg.nn.functional, "mg.linalg": mg.linalg, "mg.special": mg.special}
 DEVICE = "reference"  # formulas, curves and graphs are the same on each device, and this one compiles nothing
@@ -85,7 +85,7 @@ def page(name: str, row: Any) -> Iterator[str]:
     op = schema[name]
     public = list(calls(name))
     yield from (f"# {name}", "", *(["```python", *public, "```", ""] if public else []))
-    yield from ("```text", documentation(op.public), "```", "")
+    yield from typeset(documentation(op.public))
     yield from (f"Declared in `{declared(op.where)}`, kind *{op.kind}*.", "")
     step = walked(row, name)
     if step is not None:

@@ -219,7 +219,6 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> class Double(mg.Function):
     ...     @staticmethod
     ...     @mg.amp.custom_fwd(device_type="cpu", cast_inputs="float32")

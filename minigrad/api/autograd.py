@@ -12,11 +12,12 @@ from typing import Any
 from minigrad.core.storage import ConstantStorage
 from minigrad.declare.advice import defined_above
 from minigrad.errors import DTypeError, GradientError, StorageError
+from minigrad.ops.casting import clone
 from minigrad.ops.indexing.assignment import set_value
-from minigrad.runtime.changes import changes
-from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.changes import changes, move, rebind
+from minigrad.runtime.dispatch import number
 from minigrad.runtime.hooks import Hook, HookHandle, add_hook, add_leaf_hook, late_hooks, leaf_hooks, retain, retained
-from minigrad.runtime.inference import InferenceStorage
+from minigrad.runtime.inference import is_inference
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
@@ -29,8 +30,8 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
     """Make x a leaf that requires a gradient, in place; with False, make it a constant.  Return x.
 
     Existing views of x stay constants.
-    Raises DTypeError if x is not a float tensor, StorageError for a constant of the program that other results share,
-    and GradientError inside a transform, or for requires_grad=False on the result of a recorded op.
+    Raises DTypeError if x is not a float tensor, StorageError for a constant of the program, and GradientError inside a
+    transform, or for requires_grad=False on the result of a recorded op.
     """
     if bool(requires_grad) == x.requires_grad:
         return x
@@ -56,20 +57,24 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
 
 def become_leaf(x: Any) -> None:
     """Make a tensor without history a Var; a former Var keeps its gradient and its name."""
-    if not x.dtype.is_float:
+    if not x.dtype.is_inexact:
         raise DTypeError(
             f"requires_grad_: expected a tensor with a floating dtype, got {describe(x)}; convert it with "
             ".to(mg.float32) first",
             op="requires_grad_",
         )
-    if isinstance(x.storage, ConstantStorage):
-        raise StorageError(
-            f"requires_grad_: {describe(x)} is a constant whose memory other results share; call requires_grad_() on "
-            "x.clone()",
-            op="requires_grad_",
-        )
+    if isinstance(x.storage, ConstantStorage):  # other results share the memory, and no op writes into it
+        if x.ndim == 0 and number(x.item(), x.dtype, x.device) is x:
+            raise StorageError(
+                f"requires_grad_: {describe(x)} is a constant that other results share; call requires_grad_() on "
+                "x.detach()",
+                op="requires_grad_",
+            )
+        own = clone(x.detach())
+        rebind(x, own.storage, own.layout)
     changes.count += hasattr(x, "_grad")  # a former Var: a module may list it among its parameters
-    x._grad, x.name = getattr(x, "_grad", None), getattr(x, "name", None)
+    x._grad, x.name = grad(x), getattr(x, "name", None)
+    vars(x).pop("grad", None)
     x.base = None
     x.storage.tracked = True
     x.__class__ = Var
@@ -106,19 +111,34 @@ def data(x: Tensor) -> Tensor:
 
 
 def set_data(x: Tensor, value: Any) -> None:
-    """Write a value into the memory of x, for `x.data = value`; the shape must be equal, and the dtype is cast.
+    """Write a value into the memory of x, for `x.data = value`; x moves to new memory if its kind differs.
 
-    `x.data -= step` first writes in place and then assigns the same memory, which has no effect.
+    The kind of a tensor is its shape, dtype and device.  `x.data -= step` first writes in place and then assigns the
+    same memory, which has no effect.
     """
     if isinstance(value, Tensor) and value.storage is x.storage and value.layout == x.layout:
         return
-    set_value(x, value, "data")
+    plain = x.op is None and isinstance(value, Tensor) and not isinstance(value, Tracer)
+    if plain and (value.shape, value.dtype, value.device) != (x.shape, x.dtype, x.device):
+        if x.requires_grad and not value.dtype.is_inexact:
+            raise DTypeError(
+                f"data: expected a floating dtype for {describe(x)}, which requires a gradient, got {describe(value)}; "
+                "convert the value with .float()",
+                op="data",
+            )
+        copy = clone(value.detach())
+        move(x, copy.storage, copy.layout)
+    else:
+        set_value(x, value, "data")
 
 
-def grad_fn(x: Tensor) -> BackpropOp | None:
-    """Return the node of the recorded op that computed x; None for a leaf."""
-    node: BackpropOp | None = None if x.is_variable else current(x)
-    return node
+def grad_fn(x: Tensor) -> Any:
+    """Return the node of the recorded op that computed x, for PyTorch's traversal of the graph; None for a leaf."""
+    if x.is_variable:
+        return None
+    from minigrad.autodiff.walking import node_view
+
+    return node_view(current(x))
 
 
 def output_nr(x: Tensor) -> int:
@@ -184,7 +204,7 @@ def retains_grad(x: Tensor) -> bool:
 
 
 def grad(x: Tensor) -> Tensor | None:
-    """Return the gradient that `retain_grad` stored, or that of a frozen Var, otherwise None.
+    """Return the gradient that `retain_grad` stored, that of a frozen Var, or one that a user has set; otherwise None.
 
     The class Var defines its own `grad`.
     """
@@ -192,30 +212,33 @@ def grad(x: Tensor) -> Tensor | None:
         kept: Tensor | None = x._grad
         return kept
     entry = retained.get(x.id)
-    return None if entry is None else entry.grad
+    return vars(x).get("grad") if entry is None else entry.grad
 
 
-def set_grad(x: Any, value: Tensor | None) -> None:
-    """Set `x.grad` to None; for a frozen Var, `value` may also be a gradient.
-
-    Raises GradientError for another value of a tensor that was never a Var.
-    """
-    if hasattr(x, "_grad"):
-        if value is not None:
-            Var._check_gradient(x, value)
-        x._grad = value
-        return
+def set_grad(x: Any, value: Tensor | None = None) -> None:
+    """Set `x.grad` to None, or to a gradient with the shape, the dtype and the device of x."""
     if value is not None:
+        Var._check_gradient(x, value)
+    if hasattr(x, "_grad"):
+        x._grad = value
+    elif x.id in retained:
+        retained[x.id].grad = value
+    else:
+        vars(x)["grad"] = value
+
+
+def count_of_writes(x: Tensor) -> int:
+    """Return the count of writes into the memory of x.  Raise GradientError for a result of `inference_mode`."""
+    if is_inference(x):
         raise GradientError(
-            f"grad: {describe(x)} is not a Var, so its .grad can only be set to None; set the .grad of a mg.Var instead"
+            f"_version: {describe(x)} was computed under mg.inference_mode(), which counts no writes; use x.clone()"
         )
-    if x.id in retained:
-        retained[x.id].grad = None
+    return x.storage.version
 
 
-def is_inference(x: Tensor) -> bool:
-    """Return whether x was computed under `inference_mode`."""
-    return isinstance(x.storage, InferenceStorage)
+def view_base(x: Tensor) -> Tensor | None:
+    """Return the tensor whose memory x is a view of; None for a tensor that owns its memory."""
+    return x.base if isinstance(x.base, Tensor) else None
 
 
 def explain_grad(x: Tensor, y: Tensor | None = None) -> Any:
@@ -233,6 +256,7 @@ FUNCTIONS = (
 )  # fmt: skip
 PROPERTIES = {
     "requires_grad": Tensor.requires_grad.setter(set_requires_grad),  # type: ignore[attr-defined]
-    "data": property(data, set_data), "grad": property(grad, set_grad), "grad_fn": property(grad_fn),
-    "output_nr": property(output_nr), "retains_grad": property(retains_grad),
+    "data": property(data, set_data), "grad": property(grad, set_grad, set_grad), "grad_fn": property(grad_fn),
+    "output_nr": property(output_nr), "_version": property(count_of_writes), "_base": property(view_base),
+    "retains_grad": property(retains_grad),
 }  # fmt: skip

@@ -70,6 +70,17 @@ def new_full(
     )
 
 
+def new_empty_strided(
+    x: Tensor, size: Sequence[int], stride: Sequence[int], *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Return `mg.empty_strided` of a size and strides, of the dtype and on the device of x."""
+    from minigrad.api.memory import empty_strided
+
+    where = x.device if device is None else device
+    return empty_strided(size, stride, dtype=dtype or x.dtype, device=where, requires_grad=requires_grad)
+
+
 def new(x: Tensor, *sizes: Any) -> Tensor:
     """Return `x.new_empty` of several lengths, or `x.new_tensor` of data."""
     return legacy(sizes, x.dtype, x.device)
@@ -137,5 +148,7 @@ def as_kind(obj: Any) -> tuple[DType, str | None]:
     return as_dtype(obj), None
 
 
-FUNCTIONS = (new_tensor, new, newly(creation.empty), newly(creation.zeros), newly(creation.ones), new_full)
+FUNCTIONS = (
+    new_tensor, new, newly(creation.empty), newly(creation.zeros), newly(creation.ones), new_full, new_empty_strided,
+)  # fmt: skip
 old_constructor.append(constructed)

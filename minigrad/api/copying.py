@@ -2,8 +2,8 @@
 
 Tensors that share memory also share memory after `deepcopy` and `pickle`.  A pickle is written in one pass.  So if
 another tensor uses the same storage, the whole storage is written, as in PyTorch; otherwise only the elements of the
-tensor are written.  A graph cannot be copied.  For the result of a recorded op, `copy` shares the history, and
-`deepcopy` and `pickle` raise GradientError.
+tensor are written.  A graph cannot be copied.  For the result of a recorded op, `copy` shares the history, `pickle`
+writes a leaf that requires a gradient, and `deepcopy` raises GradientError, all as in PyTorch.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def shallow(x: Tensor) -> Tensor:
         twin._grad = x._grad
     else:  # both share the memory, so a write into one is visible in the other
         twin.base = x if x.base is None else x.base
+    vars(twin).update(vars(x))
     return twin
 
 
@@ -45,7 +46,12 @@ def deep(x: Tensor, memo: dict[int, Any]) -> Tensor:
 
     Raises GradientError for the result of a recorded op.
     """
-    refuse_history(x, "deepcopy")
+    if not x.is_leaf:
+        raise GradientError(
+            f"deepcopy: {describe(x)} is the result of {current(x).name}, and the graph of a result cannot be copied; "
+            "copy x.detach() instead",
+            op="deepcopy",
+        )
     storage = memo.get(id(x.storage))
     if storage is None:
         backend = backend_of(x.device)
@@ -54,22 +60,26 @@ def deep(x: Tensor, memo: dict[int, Any]) -> Tensor:
     twin = twin_on(x, storage, None)
     if isinstance(x, Var):
         twin._grad = copy.deepcopy(x._grad, memo)
+    vars(twin).update(copy.deepcopy(vars(x), memo))
     return twin
 
 
 def reduced(x: Tensor) -> tuple[Any, ...]:
-    """Return the function and the arguments with which pickle restores a tensor.
+    """Return the function and the arguments with which pickle restores a tensor, and the attributes that a user set.
 
-    The arguments contain the elements of the tensor, or its whole storage if another tensor uses the same storage.
-    Raises GradientError for the result of a recorded op.
+    The arguments contain the elements of the tensor, or its whole storage if another tensor uses the same storage.  The
+    result of a recorded op becomes a Var: its graph is not written.
     """
-    refuse_history(x, "pickle")
+    attributes = vars(x) or None
+    if not x.is_leaf:
+        return Var, (np.array(host_array(x)), None, str(x.device)), attributes
+    name = x.name if isinstance(x, Var) else None
     if not is_sole(x):
-        return on_storage, (type(x), x.storage, x.shape, x.strides, x.offset, x.name if isinstance(x, Var) else None)
+        return on_storage, (type(x), x.storage, x.shape, x.strides, x.offset, name), attributes
     array = np.array(host_array(x))
     if isinstance(x, Var):
-        return Var, (array, None, str(x.device), x.name)
-    return from_pickle, (array, str(x.device), hasattr(x, "_grad"))
+        return Var, (array, None, str(x.device), name), attributes
+    return from_pickle, (array, str(x.device), hasattr(x, "_grad")), attributes
 
 
 def is_sole(x: Tensor) -> bool:
@@ -127,16 +137,6 @@ def from_pickle(array: np.ndarray[Any, Any], device: str, frozen: bool = False) 
     if frozen:
         x._grad = x.name = None
     return x
-
-
-def refuse_history(x: Tensor, name: str) -> None:
-    """Raise GradientError for the result of a recorded op."""
-    if not x.is_leaf:
-        raise GradientError(
-            f"{name}: {describe(x)} is the result of {current(x).name}, and the graph of a result cannot be copied; "
-            "copy x.detach() instead",
-            op=name,
-        )
 
 
 setattr(Storage, "__reduce__", reduced_storage)  # noqa: B010  as methods of tensors are attached

@@ -48,10 +48,6 @@ def set_printoptions(
         Largest number of elements of a tensor that is printed in full.
     edgeitems : int, optional
         Number of elements that are printed at each end of a dim, for a tensor with more elements than `threshold`.
-    linewidth : int, optional
-        Number of characters in a line.
-    profile : str, optional
-        "default", "short" or "full": a set of values, which the other options then modify.
     sci_mode : bool, optional
         Whether elements are printed with an exponent.  None selects the form from the magnitudes of the elements.
 
@@ -95,6 +91,9 @@ def option(name: str) -> Any:
 def number_format(array: Any) -> Callable[[Any], str]:
     """Return the function that formats the elements of an array; it depends on the smallest and largest magnitude."""
     precision, mode = option("precision"), option("sci_mode")
+    if array.dtype.kind == "c":
+        real, imag = number_format(array.real), number_format(np.abs(array.imag))
+        return lambda value: f"{real(value.real)}{'-' if np.signbit(value.imag) else '+'}{imag(abs(value.imag))}j"
     if array.dtype.kind != "f":
         return lambda value: str(value.item())
     values = np.abs(array[np.isfinite(array) & (array != 0)].astype(np.float64))

@@ -17,6 +17,7 @@ from minigrad.declare import names
 from minigrad.errors import ArgumentError, DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.ops import casting, creation, random
 from minigrad.ops.indexing import assignment
+from minigrad.ops.indexing.masks import unrepeated
 from minigrad.ops.pointwise import rounding
 from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.shape import views
@@ -88,18 +89,19 @@ def replaced(name: str, x: Any, y: Tensor) -> Tensor:
 
 def fill_(x: Tensor, value: float) -> Tensor:
     """Set every element to `value`, in place."""
-    if isinstance(value, Tensor) and value.requires_grad and value.ndim == 0:
+    if isinstance(value, Tensor) and (value.requires_grad or isinstance(value, Tracer)) and value.ndim == 0:
         assignment.copy_into(x, value, "fill_", x)
         return x
     if isinstance(x, Tracer):
         assignment.copy_into(x, value, "fill_", x)
         return x
+    whole, x = x, unrepeated(x, None)[0]
     check_writable("fill_", x)
     scalar = item(value) if isinstance(value, Tensor) else value
     creation.expect_numbers("fill_", value=scalar)
     creation.expect_fit("fill_", scalar, x.dtype)
     write(FILL, (number(scalar, x.dtype, x.device),), {"shape": x.shape}, x)
-    return x
+    return whole
 
 
 def zero_(x: Tensor) -> Tensor:
@@ -156,6 +158,15 @@ def map_(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tens
     """
     others = numbers_in(tensor.expand(x.shape))
     return refilled(x, [callable(*values) for values in zip(numbers_in(x), others, strict=True)])
+
+
+def map2_(x: Tensor, x1: Tensor, x2: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Replace each element by `callable(element, first, second)`, in place, with values from x1 and x2.
+
+    callable: a function of three Python numbers; see `map_`.
+    """
+    others = [numbers_in(each.expand(x.shape)) for each in (x1, x2)]
+    return refilled(x, [callable(*values) for values in zip(numbers_in(x), *others, strict=True)])
 
 
 def numbers_in(x: Tensor) -> Any:
@@ -323,7 +334,18 @@ def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: An
 
 
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    fill_, zero_, copy_, fill_diagonal_, apply_, map_,
+    fill_, zero_, copy_, fill_diagonal_, apply_, map_, map2_,
     *[view_in_place(name, function) for name, function in VIEWS.items()],
     normal_, uniform_, bernoulli_, random_, exponential_, cauchy_, geometric_, log_normal_,
+)  # fmt: skip
+
+# In-place methods and queries that are also functions; `api/memory.py` defines them.
+METHODS = (
+    "abs_", "acos_", "acosh_", "addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "asin_",
+    "asinh_", "atan_", "atanh_", "ceil_", "clamp_", "clamp_max_", "clamp_min_", "clip_", "cos_", "cosh_", "deg2rad_",
+    "detach", "detach_", "erf_", "erfc_", "exp2_", "exp_", "expm1_", "fill_", "fix_", "floor_", "frac_", "gcd_",
+    "get_device", "i0_", "index_put_", "is_conj", "is_neg", "is_signed", "lcm_", "ldexp_", "log10_",
+    "log1p_", "log2_", "log_", "logit_", "nan_to_num_", "neg_", "negative_", "rad2deg_", "reciprocal_", "relu_",
+    "resize_as_", "resolve_conj", "resolve_neg", "round_", "rsqrt_", "sigmoid_", "sin_", "sinc_", "sinh_", "sqrt_",
+    "square_", "tan_", "tanh_", "trunc_", "xlogy_", "zero_",
 )  # fmt: skip

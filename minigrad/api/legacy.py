@@ -31,7 +31,7 @@ from minigrad.runtime.tensor import Tensor
 # Aliases of functions, as in PyTorch: `mg.multiply` is `mg.mul`.
 SECOND = (
     "absolute", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "divide", "fix", "ger",
-    "greater", "greater_equal", "less", "less_equal", "multiply", "negative", "not_equal", "sgn", "subtract",
+    "greater", "greater_equal", "less", "less_equal", "multiply", "negative", "not_equal", "subtract",
     "true_divide",
 )  # fmt: skip
 globals().update({name: namespaces[MG][ALIASES[name]] for name in SECOND})
@@ -77,7 +77,6 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> result_type(mg.ones(2, dtype="float16"), 2.5), result_type(mg.tensor([1]), mg.tensor(1.0)), result_type(True, 2)
     (mg.float16, mg.float32, mg.int64)
     """

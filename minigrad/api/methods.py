@@ -14,11 +14,14 @@ from minigrad.api import autograd, constructors, in_place, pytorch
 from minigrad.api.copying import COPIES
 from minigrad.api.python import POSITIONS, item, tolist
 from minigrad.autodiff.engine import backward
+from minigrad.core.code import HIDDEN, at_first_call, write_now
 from minigrad.core.dtype import (
     DType,
     as_dtype,
     bfloat16,
     bool_,
+    complex64,
+    complex128,
     float16,
     float32,
     float64,
@@ -28,6 +31,7 @@ from minigrad.core.dtype import (
     int64,
     uint8,
 )  # fmt: skip
+from minigrad.core.op import Op
 from minigrad.core.shape import as_shape
 from minigrad.declare import names
 from minigrad.declare.decorators import public
@@ -37,7 +41,9 @@ from minigrad.ops import casting
 from minigrad.ops.indexing import assignment, subscript
 from minigrad.ops.linalg import products as linalg
 from minigrad.ops.pointwise import arithmetic, compare, explog, special
-from minigrad.ops.shape import joining, views
+from minigrad.ops.shape import joining, parts, rearranging, views
+from minigrad.runtime.dispatch import apply
+from minigrad.runtime.operands import WeakNumber
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
 
@@ -49,6 +55,9 @@ OPERATORS = {
 }  # fmt: skip
 
 # == and != are in `python.py`, because their operand may be any object.
+# Other operands raise an error with advice, except objects of other classes, which may have an operator of their own.
+DATA = (Tensor, bool, int, float, complex, str, list, tuple, dict, set, type(None), WeakNumber)
+
 COMPARISONS = {"__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt, "__ge__": compare.ge}
 
 # ---- methods that are not functions of mg ---------------------------------------------------------------------------
@@ -100,13 +109,48 @@ def matrix_transpose(x: Tensor) -> Tensor:
 
 
 def matrix_adjoint(x: Tensor) -> Tensor:
-    """Return a view of a matrix with its dims swapped; there are no complex numbers to conjugate."""
+    """Return a matrix with its dims swapped, and conjugated if it is complex; for a real matrix, this is a view."""
     if x.ndim != 2:
         raise ShapeError(f"H: expected a matrix, got {describe(x)}; use x.mH, which swaps the last two dims", op="H")
-    return views.full_transpose(x)
+    return rearranging.adjoint(x)
+
+
+def set_real(x: Tensor, value: Any) -> None:
+    """Write the real parts of x."""
+    assignment.set_item(parts.real(x), ..., value)
+
+
+def set_imag(x: Tensor, value: Any) -> None:
+    """Write the imaginary parts of x."""
+    assignment.set_item(parts.imag(x), ..., value)
 
 
 # ---- attaching ------------------------------------------------------------------------------------------------------
+
+
+def operator(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return the operator of a function: it returns NotImplemented for an object of a class that is not known here.
+
+    Python then calls the operator of this object.  The code is that of the function, so a call has no additional frame.
+    """
+    own: dict[str, Any] = {}
+
+    def write() -> Callable[..., Tensor]:
+        write_now(function)
+        own.update(function.__globals__, **{f"{HIDDEN}apply": apply_known})
+        return function
+
+    made: Any = at_first_call(function.__name__, own, write)
+    made.function = made.__wrapped__ = function
+    for name in ("__signature__", "__doc__", "op"):
+        setattr(made, name, getattr(function, name))
+    return made
+
+
+def apply_known(op: Op, operands: tuple[Any, ...], *rest: Any) -> Any:
+    """Run an op, or return NotImplemented if an operand is neither a tensor nor plain data."""
+    known = all(isinstance(x, DATA) or hasattr(x, "__array__") for x in operands)
+    return apply(op, operands, *rest) if known else NotImplemented
 
 
 def swapped(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -133,7 +177,7 @@ def caster(name: str, dtype: DType) -> Callable[..., Tensor]:
 
 CASTS = {
     "float": float32, "double": float64, "half": float16, "bfloat16": bfloat16, "long": int64, "int": int32,
-    "short": int16, "char": int8, "byte": uint8, "bool": bool_,
+    "short": int16, "char": int8, "byte": uint8, "bool": bool_, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
 
 
@@ -144,26 +188,30 @@ def attach() -> None:
     for name, function in names.in_place.items():
         setattr(Tensor, f"{name}_", in_place.in_place(function))
     methods: list[Any] = [view, split, where, polygamma, item, tolist]
-    parts: tuple[Any, ...] = (autograd, constructors, in_place, pytorch)
-    for function in (*methods, *[each for part in parts for each in part.FUNCTIONS]):
+    modules: tuple[Any, ...] = (autograd, constructors, in_place, pytorch)
+    for function in (*methods, *[each for module in modules for each in module.FUNCTIONS]):
         setattr(Tensor, function.__name__, function)
     Var.set = assignment.set_var  # type: ignore[attr-defined]
     for function in pytorch.PROPERTIES:
         setattr(Tensor, function.__name__, property(function))
     setattr(Tensor, "volatile", property(pytorch.volatile, pytorch.set_volatile))  # noqa: B010
-    for name, function in OPERATORS.items():
+    for name, named in OPERATORS.items():
+        function = operator(named)
         setattr(Tensor, f"__{name}__", function)
         setattr(Tensor, f"__r{name}__", swapped(function))
         setattr(Tensor, f"__i{name}__", in_place.in_place(function))
     for name, dtype in CASTS.items():
         setattr(Tensor, name, caster(name, as_dtype(dtype)))
     special = {
-        **POSITIONS, **COPIES, **COMPARISONS, **autograd.PROPERTIES,
-        "__pow__": explog.pow, "__neg__": arithmetic.neg, "__pos__": names.methods["positive"],
-        "__abs__": arithmetic.abs, "__matmul__": linalg.matmul, "__rmatmul__": swapped(linalg.matmul),
+        **POSITIONS, **COPIES, **autograd.PROPERTIES,
+        **{name: operator(function) for name, function in COMPARISONS.items()},
+        "__neg__": arithmetic.neg, "__pos__": names.methods["positive"],
+        "__abs__": arithmetic.abs, "__matmul__": operator(linalg.matmul),
+        "__rmatmul__": swapped(operator(linalg.matmul)),
         "__rdiv__": swapped(arithmetic.div), "__invert__": compare.bitwise_not, "__getitem__": subscript.get_item,
         "__setitem__": assignment.set_item, "as_strided": views.strided_view, "backward": backward,
-        "mT": property(matrix_transpose), "mH": property(matrix_transpose),
+        "mT": property(matrix_transpose), "mH": property(rearranging.adjoint),
+        "real": property(parts.real, set_real), "imag": property(parts.imag, set_imag),
         "H": property(matrix_adjoint), "T": property(views.full_transpose), "dims": Tensor.shape,
         "rank": Tensor.ndim,
     }  # fmt: skip

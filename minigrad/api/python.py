@@ -139,7 +139,7 @@ def is_comparable(other: Any) -> bool:
 
     It does so with an array that does not broadcast, which then raises an error, since False would be misleading.
     """
-    return isinstance(other, (Tensor, bool, int, float, np.generic, np.ndarray, WeakNumber))
+    return isinstance(other, (Tensor, bool, int, float, complex, np.generic, np.ndarray, WeakNumber))
 
 
 def contains(x: Tensor, element: Any) -> bool:
@@ -165,9 +165,14 @@ def formatted(x: Tensor, spec: str) -> str:
     return format(only(x, "format"), spec)
 
 
+def floor_and_rest(x: Tensor, other: Any) -> tuple[Tensor, Tensor]:
+    """Return the pair (x // other, x % other)."""
+    return x // other, x % other
+
+
 POSITIONS = {
     "__float__": as_float, "__complex__": as_complex, "__int__": as_int, "__trunc__": as_int,
-    "__index__": as_index, "__round__": rounded,
+    "__index__": as_index, "__round__": rounded, "__divmod__": floor_and_rest,
     "__bool__": truth, "__len__": length, "__iter__": iterate, "__contains__": contains, "__format__": formatted,
     "__eq__": equal_or_not, "__ne__": different_or_not,
 }  # fmt: skip

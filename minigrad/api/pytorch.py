@@ -16,14 +16,15 @@ from minigrad.core.layout import Layout
 from minigrad.core.shape import as_shape, normalize_dim
 from minigrad.declare.decorators import public
 from minigrad.declare.names import MG
-from minigrad.errors import ArgumentError, DeviceError, GradientError, warn
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, StorageError, warn
 from minigrad.ops import casting, creation
 from minigrad.ops.linalg.matrices import vector_norm
 from minigrad.ops.pointwise import arithmetic
 from minigrad.ops.reduction import norms as lengths
 from minigrad.ops.reduction import sums
 from minigrad.ops.shape import views
-from minigrad.runtime.changes import rebind
+from minigrad.runtime.changes import move, rebind
+from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 # ---- sizes and kinds ------------------------------------------------------------------------------------------------
@@ -89,13 +90,14 @@ def get_device(x: Tensor) -> int:
     return x.device.index if x.device.kind == "cuda" else -1
 
 
-# ---- kinds that minigrad does not have: every tensor is dense and real -----------------------------------------------
+# ---- kinds of tensors -----------------------------------------------------------------------------------------------
 
 
 @public(namespace=MG)
 def is_complex(input: Tensor) -> bool:
-    """Return False, because minigrad does not support complex dtypes."""
-    return False
+    """Return whether the dtype is complex."""
+    expect_tensors("is_complex", input)
+    return input.dtype.is_complex
 
 
 @public(namespace=MG)
@@ -119,7 +121,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 def is_signed(x: Tensor) -> bool:
     """Return whether the dtype has negative numbers."""
-    return x.dtype.kind in ("int", "float")
+    return x.dtype.is_signed
 
 
 def is_set_to(x: Tensor, tensor: Tensor) -> bool:
@@ -128,13 +130,13 @@ def is_set_to(x: Tensor, tensor: Tensor) -> bool:
 
 
 def same(name: str) -> Callable[[Tensor], Tensor]:
-    """Return a conversion method that returns the tensor itself, because every tensor is dense and real."""
+    """Return a conversion method that returns the tensor itself, because every tensor is dense and has its own sign."""
 
     def method(x: Tensor) -> Tensor:
         return x
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = "Return x itself: it is dense and real."
+    method.__doc__ = "Return x itself: it is dense, and its sign is that of its elements."
     return method
 
 
@@ -152,11 +154,6 @@ def never(name: str, noun: str = "tensor") -> Callable[[Tensor], bool]:
 def itemsize(x: Tensor) -> int:
     """Return the number of bytes of an element."""
     return x.dtype.itemsize
-
-
-def real(x: Tensor) -> Tensor:
-    """Return x itself, because complex numbers are not supported."""
-    return x
 
 
 def record_stream(x: Tensor, stream: Any) -> None:
@@ -288,9 +285,10 @@ def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) ->
         larger[:kept] = Tensor(memory.storage, Layout.contiguous((kept,), first))
         memory, layout = larger, Layout.contiguous(shape)
     if memory is not x:
-        x.base = None
-    rebind(x, memory.storage, layout)
-    x.storage.version += 1
+        move(x, memory.storage, layout)
+    else:
+        rebind(x, x.storage, layout)
+        x.storage.version += 1
     return x
 
 
@@ -298,6 +296,46 @@ def resize_as_(x: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor
     """Change the shape of x to that of `other`, in place; see `resize_`."""
     expect_tensors("resize_as_", x, other)
     return resize_(x, other.shape, memory_format=memory_format)
+
+
+def set_(
+    x: Tensor, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+) -> Tensor:  # fmt: skip
+    """Make x a tensor over other memory, in place, and return x.
+
+    source: a tensor or a storage of the dtype and the device of x; None empties x.  size, stride, storage_offset: the
+    elements of a storage; without `size` they are those of a tensor, or all elements in one dim.  It counts as a write
+    to the memory of the source, so a graph that saved that memory raises StorageError in its backward pass.
+    Raises GradientError if x requires a gradient and the write would be recorded, DTypeError for another dtype,
+    StorageError outside the memory.
+    """
+    if x.requires_grad and (mode.enabled or not x.is_variable):
+        raise GradientError(
+            "set_: expected a leaf under mg.no_grad() or a tensor that does not require a gradient, got "
+            f"{describe(x)}; pass x.detach()",
+            op="set_",
+        )
+    source = creation.empty(0, dtype=x.dtype, device=x.device) if source is None else source
+    storage = source.storage if isinstance(source, Tensor) else source
+    if (storage.dtype, storage.device) != (x.dtype, x.device):
+        raise DTypeError(
+            f"set_: source must be {x.dtype} on {x.device} as {describe(x)}, got {storage.dtype} on {storage.device}; "
+            "convert it with .to(...)",
+            op="set_",
+        )
+    if size is None:
+        layout = source.layout if isinstance(source, Tensor) else Layout.contiguous((storage.numel,))
+    else:
+        layout = Layout.contiguous(as_shape((size,), "set_"), storage_offset)
+        layout = layout if stride is None else layout.as_strided(layout.shape, tuple(stride), storage_offset)
+    if not layout.fits(storage.numel):
+        raise StorageError(
+            f"set_: size and stride must stay inside the {storage.numel} elements of source, got {layout}; reduce size",
+            op="set_",
+        )
+    move(x, storage, layout)
+    return x
 
 
 def share_memory_(x: Tensor) -> Tensor:
@@ -326,13 +364,13 @@ def dist(x: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 FUNCTIONS = (
     size, dim, stride, storage_offset, element_size, is_floating_point, type, type_as, cpu, cuda, pin_memory,
-    is_pinned, view_as, reshape_as, expand_as, sum_to_size, get_device, resize_, resize_as_, share_memory_, norm, dist,
-    is_complex, is_nonzero, is_same_size, is_signed, is_set_to, record_stream,
-    *[same(name) for name in ("conj", "conj_physical", "resolve_conj", "resolve_neg", "to_dense")],
+    is_pinned, view_as, reshape_as, expand_as, sum_to_size, get_device, resize_, resize_as_, set_, share_memory_, norm,
+    dist, is_complex, is_nonzero, is_same_size, is_signed, is_set_to, record_stream,
+    *[same(name) for name in ("resolve_neg", "to_dense")],
     *[never(name) for name in ("is_conj", "is_neg", "is_distributed", "is_shared")],
 )  # fmt: skip
 PROPERTIES = (
-    nbytes, itemsize, real, is_cuda, is_cpu,
+    nbytes, itemsize, is_cuda, is_cpu,
     *[never(f"is_{kind}", "device") for kind in ("xpu", "mps", "meta")],
     *[never(f"is_{kind}") for kind in ("sparse", "sparse_csr", "quantized", "nested", "mkldnn", "vulkan", "ipu", "xla",
                                        "maia", "mtia")],

@@ -114,14 +114,8 @@ class detect_anomaly:
     The message names the op, the line that called it, the operand and the rule.  Put both the computation and its
     gradient into the block.
 
-    Parameters
-    ----------
-    check_nan : bool, default True
-        Whether gradients are checked. If False, the block only stores the lines of code that call ops.
-
     Examples
     --------
-    >>> import minigrad as mg
     >>> x = mg.Var([0.0, 4.0])
     >>> try:
     ...     with mg.detect_anomaly():

@@ -6,16 +6,18 @@ from functools import lru_cache
 from typing import Any
 
 from minigrad.autodiff.batching import Batch, batch_kind, batched
-from minigrad.autodiff.replacing import ReplacingTransform
+from minigrad.autodiff.replacing import ReplacingTransform, stored
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
 from minigrad.ops.batch_rules import promoted, ranked
+from minigrad.ops.indexing.assignment import copy_into
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.dispatch import run_view
 from minigrad.runtime.graph import ids
 from minigrad.runtime.operands import keyed
 from minigrad.runtime.plans import plan_for
+from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.tracers import Tracer, derives
 
@@ -49,6 +51,8 @@ class BatchTransform(ReplacingTransform):
 
     size: the size of the batch.
     randomness: the behaviour of random functions, "error", "same" or "different".
+    inputs: for each input of the function by id, its batch and the number of references to its memory.
+    written: the batches of inputs that the function has written, with their new values.
     """
 
     differentiates = False
@@ -56,6 +60,36 @@ class BatchTransform(ReplacingTransform):
     def __init__(self, size: int, randomness: str = "error") -> None:
         super().__init__()
         self.size, self.randomness = size, randomness
+        self.inputs: dict[int, tuple[Tensor, int]] = {}
+        self.written: list[tuple[Tensor, Batched]] = []
+
+    def begin_write(self, name: str, x: Any) -> None:
+        if x.id not in self.inputs or stored(x.value) > self.inputs[x.id][1]:
+            super().begin_write(name, x)
+
+    def end_write(self, name: str, x: Any, y: Tensor) -> None:
+        entry = self.inputs.pop(x.id, None)
+        super().end_write(name, x, y)
+        if entry is not None:
+            x.base = None
+            self.written.append((entry[0], x))
+
+    def received(self, x: Any) -> None:
+        """Note that x is an input of the function: until a view of it or a saved value shares its memory, it may be
+        written."""
+        x.base = INPUT
+        value: Tensor = x.value
+        if type(value) in PLAIN:
+            same = [key for key, (whole, _) in self.inputs.items() if whole.storage is value.storage]
+            if same:  # two inputs in one memory: a write into one of them would have to change the other
+                self.inputs.pop(same[0])
+            else:
+                self.inputs[x.id] = (value, stored(value))
+
+    def write_back(self) -> None:
+        """Write the values of inputs that the function has changed into the caller's tensors."""
+        for whole, x in self.written:
+            copy_into(whole, x.value, "vmap", whole)
 
     def replace(self, x: Any, y: Tensor) -> None:
         whole = self.whole(y)

@@ -13,7 +13,7 @@ from minigrad.autodiff.arguments import heads_for
 from minigrad.autodiff.barriers import alias, barred, beneath, depends
 from minigrad.autodiff.context import Context, Placeholder, among, code_of, has, nonzero
 from minigrad.autodiff.definition import fitted
-from minigrad.autodiff.holding import saved_values
+from minigrad.autodiff.holding import Marker, saved_values
 from minigrad.autodiff.user_op import UserOp
 from minigrad.autodiff.watching import versions
 from minigrad.backends.registry import backend_of
@@ -24,9 +24,10 @@ from minigrad.ops.casting import clone
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.noting import noted
 from minigrad.runtime.planning import CallPlan
-from minigrad.runtime.rebasing import RETURNED, current
+from minigrad.runtime.rebasing import RETURNED, current, ground_of, rebase
 from minigrad.runtime.recording import mode, no_grad
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.writing import is_stale
 
 
 class FunctionCall(UserOp):
@@ -56,6 +57,7 @@ class FunctionCall(UserOp):
         edges = tuple(map(edge, operands)) if mode.enabled else ()
         self.tensors, self.first = (), next(ids)
         before = versions(operands)
+        grounds = {k: ground_of(x.base, current(x.base)) for k, x in enumerate(operands) if edges and is_part(x)}
         with no_grad():
             if has(self.cls, "setup_context"):
                 output = self.cls.forward(*args)
@@ -63,19 +65,38 @@ class FunctionCall(UserOp):
             else:
                 output = self.cls.forward(ctx, *args)
         results = self.read(output)
+        # A function that writes its argument through x.data and returns it forgoes the mark: it means the same.
+        ctx._dirty += tuple(
+            x
+            for x, then, now in zip(operands, before, versions(operands), strict=True)
+            if None is not then != now
+            and x.requires_grad
+            and among(x, results)
+            and is_stale(x, then)
+            and not among(x, ctx._dirty)
+        )
         self.check_writes(ctx, operands, results, before)
-        carries = [y.dtype.is_float and not among(y, ctx._constant) for y in results]
+        self.dirtied = tuple([k for k, x in enumerate(operands) if among(x, ctx._dirty)])
+        if self.forward_context:
+            self.forward_context = copy.copy(ctx)
+        carries = [y.dtype.is_inexact and not among(y, ctx._constant) for y in results]
         self.zeros = ctx._zeros
         if not any(edge is not None for edge in edges) or not any(carries):
+            results = [constant(y, ctx) for y in results]
             return results[0] if self.result is None else self.result(*results)
         node = self.record(ctx, operands, results, edges)
+        for k, ground in grounds.items():
+            if among(operands[k], ctx._dirty) and among(operands[k], results):
+                i = [y is operands[k] for y in results].index(True)
+                written = operands[k]
+                rebase(written, written.base, ground, node if self.result is None else Output(node, i))
         return self.handed_out(ctx, node, operands, results, carries)
 
     def check_writes(self, ctx: Context, operands: Any, results: Any, before: Any) -> None:
         """Raise GradientError if `forward` wrote into an argument in a way that is not allowed.
 
         An argument that `forward` writes must be marked with `ctx.mark_dirty` and must be returned.  A marked argument
-        must not be a leaf, and must not be a view, because a view shares its memory with other tensors.
+        must not be a leaf or a view of one.
         """
         for x in ctx._dirty:
             if not among(x, operands) or not among(x, results):
@@ -86,11 +107,11 @@ class FunctionCall(UserOp):
                 )
         for x, then in zip(operands, before, strict=True):
             if among(x, ctx._dirty):
-                if mode.enabled and (x.is_variable or x.base is not None):
-                    what = "a Var" if x.is_variable else "a view"
+                if mode.enabled and (x.is_variable or (x.base is not None and not is_part(x))):
+                    what = "a Var" if x.is_variable else "a view of memory that must not change"
                     raise GradientError(
-                        f"{self.name}: ctx.mark_dirty was called with {describe(x)}, {what}, which a recorded "
-                        "function must not change; pass x.clone() to apply",
+                        f"{self.name}: forward writes into {describe(x)}, {what}, which a recorded function must not "
+                        "change; pass x.clone() to apply",
                         op=self.name,
                     )
                 # This counts the write if the function wrote without a count, for example through NumPy.
@@ -138,7 +159,7 @@ class FunctionCall(UserOp):
             # The version identifies this state of the memory in the graph.
             if among(y, ctx._dirty) and -1 - k not in codes:
                 codes.append(-1 - k)
-                kept.append(y.detach())
+                kept.append(Marker(y))
         ctx._kept = ()
         self.context, self.positions, self.saves = ctx, tuple(positions), (tuple(codes),)
         self.placeholders = tuple([Placeholder(x.shape, x.dtype, x.device) for x in operands])
@@ -153,7 +174,7 @@ class FunctionCall(UserOp):
         for k, (y, carry) in enumerate(zip(results, carries, strict=True)):
             edge: Any = node if self.result is None else Output(node, k)
             dirty = among(y, ctx._dirty)
-            part = with_edge(y, edge, dirty) if carry else y
+            part = with_edge(y, edge, dirty) if carry else constant(y, ctx)
             if carry and not dirty and any(part.storage is memory for memory in storages):
                 part.base = RETURNED
             parts.append(part)
@@ -205,7 +226,7 @@ class FunctionNode(BackpropOp):
         Other values are returned unchanged.
         """
         call: Any = self.op
-        if x.id < call.first or x.requires_grad or not x.dtype.is_float:
+        if x.id < call.first or x.requires_grad or not x.dtype.is_inexact:
             return x
         return barred(
             x, self.parents, self.name,
@@ -224,11 +245,21 @@ class FunctionNode(BackpropOp):
         )  # fmt: skip
 
 
+def is_part(x: Tensor) -> bool:
+    """Return whether x is a view of a tensor whose writes are recorded."""
+    return isinstance(x.base, Tensor) and not x.base.is_variable
+
+
 def edge(x: Tensor) -> Any:
     """Return the target of a gradient of an operand: its op, the Var itself, or None."""
     if x.op is None:
         return current(x) if x.storage.tracked else None
     return current(x) if x.storage.version else x.op
+
+
+def constant(y: Tensor, ctx: Context) -> Tensor:
+    """Return a result without history if it is an argument that `ctx.mark_non_differentiable` was called with."""
+    return y.detach() if among(y, ctx._constant) and not among(y, ctx._dirty) and y.requires_grad else y
 
 
 def with_edge(y: Tensor, node: Any, dirty: bool) -> Tensor:

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from typing import Any
 
 from minigrad.autodiff.barriers import alias
-from minigrad.autodiff.holding import Holder, hold
+from minigrad.autodiff.holding import Holder, Marker, hold
+from minigrad.core.roles import Choice
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError, StorageError
 from minigrad.ops.generators import Generator, Streams
@@ -30,7 +32,8 @@ from minigrad.runtime.tracers import Tracer, among_transforms, stack
 
 def checkpoint(
     fn: Callable[..., Any], *args: Any, preserve_rng_state: bool = True, use_reentrant: bool | None = None,
-    **kwargs: Any,
+    context_fn: Callable[[], Any] | None = None, determinism_check: str = "default", debug: bool = False,
+    early_stop: bool = True, **kwargs: Any,
 ) -> Any:  # fmt: skip
     """Call `fn(*args, **kwargs)`, save only its arguments, and run it again in the backward pass.
 
@@ -41,22 +44,20 @@ def checkpoint(
     ----------
     fn : callable
         Function of the arguments, which must compute the same values in both runs.
-    *args : Any
-        Positional arguments of `fn`.
-    preserve_rng_state : bool, default True
-        Whether the second run draws the same random numbers, from every generator.
-    use_reentrant : bool, optional
-        Accepted as in PyTorch; it has no effect.
-    **kwargs : Any
-        Keyword arguments of `fn`.
-
-    Returns
-    -------
-    Any
-        The result of `fn`.
+    context_fn : callable, optional
+        Function that returns two context managers: the first is open during the call, the second during the second run.
+    determinism_check : {"default", "none"}
+        Whether the values of the second run must have the shapes, dtypes and devices of the dropped values.
+    debug : bool, default False
+        Accepted as in PyTorch; it has no effect: the error of a second run that differs names the values in any case.
+    early_stop : bool, default True
+        Whether the second run stops as soon as all values are computed.  `set_checkpoint_early_stop` of
+        `mg.utils.checkpoint` replaces this argument.
 
     Raises
     ------
+    ArgumentError
+        If `determinism_check` has another value.
     GradientError
         When the gradient is computed, if the function computes something different in the second run.
     StorageError
@@ -65,7 +66,6 @@ def checkpoint(
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> x = mg.Var(0.5)
     >>> y = mg.checkpoint(lambda x: x.sin().exp(), x)
     >>> round(mg.grad(y, x).item(), 4)
@@ -73,9 +73,38 @@ def checkpoint(
     """
     if not mode.enabled or any(isinstance(x, Tracer) for x in (*args, *kwargs.values())):
         return fn(*args, **kwargs)
+    Choice("default", "none").expect("checkpoint", determinism_check=determinism_check)
+    first, second = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
     frame = Frame(fn, args, kwargs, preserve_rng_state)
-    with saving(frame), frame.streams.recorded():
+    chosen = stops_early.get()
+    frame.again, frame.checked = second, determinism_check != "none"
+    frame.early = early_stop if chosen is None else chosen
+    with saving(frame), frame.streams.recorded(), first:
         return fn(*args, **kwargs)
+
+
+stops_early: ContextVar[bool | None] = ContextVar("stops_early", default=None)  # replaces `early_stop` unless None
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Open a block whose checkpoints stop their second run early, or never do.
+
+    Parameters
+    ----------
+    enable : bool
+        Whether a second run stops as soon as all values are computed.
+
+    Returns
+    -------
+    context manager
+        The block.  The choice belongs to the checkpoints that are called in it, also if the gradient is computed later.
+    """
+    token = stops_early.set(enable)
+    try:
+        yield
+    finally:
+        stops_early.reset(token)
 
 
 class Filled(BaseException):
@@ -136,7 +165,12 @@ class Frame:
     first: an id that is smaller than the ids of all tensors that the function makes.
     caught: for the memory of each tensor that the function used and did not make: its version, a description of the
     tensor, and the name of the op that used it.
+    again, checked, early: the arguments `context_fn`, `determinism_check` and `early_stop` for the second run.
     """
+
+    again: Any
+    checked: bool
+    early: bool
 
     def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], preserve: bool) -> None:
         self.fn, self.preserve = fn, preserve
@@ -195,7 +229,7 @@ class Frame:
         """Run the function again to fill the holders that still exist."""
         self.check_caught()
         wanted = [ref().position for ref in self.holders if ref() is not None]  # type: ignore[union-attr]
-        again = Again(self, thread, max(wanted))
+        again = Again(self, thread, max(wanted) if self.early else len(self.holders))
         numbers = self.streams.repeated() if self.preserve else nullcontext()
         with no_grad():
             args = [restored(x) for x in self.args]
@@ -203,10 +237,12 @@ class Frame:
         try:
             with (
                 saving(None), saving(again), enable_grad(), numbers, among_transforms(self.transforms),
-                among_casts(self.casts),
+                among_casts(self.casts), self.again,
             ):  # fmt: skip
                 self.fn(*args, **kwargs)
         except Filled:
+            return
+        if not self.early and again.count == len(self.holders):
             return
         raise GradientError(
             f"checkpoint: the function saved {len(self.holders)} values in its first run and {again.count} when it was "
@@ -231,14 +267,16 @@ class Again:
         The node itself needs no other processing.
         """
         for x in node.saved or ():
-            self.keep_value(x, node.name)
+            if x.__class__ is not Marker:
+                self.keep_value(x, node.name)
 
     def keep_value(self, x: Tensor, name: str) -> Tensor:
         """Pass on one value.  Raise GradientError if it does not match its holder."""
-        holder = self.frame.holders[self.count]()
+        holder = self.frame.holders[self.count]() if self.count < len(self.frame.holders) else None
         self.count += 1
         if holder is not None:
-            check_same(holder, x, name)
+            if self.frame.checked:
+                check_same(holder, x, name)
             holder.filled[self.thread] = x.detach(), x.storage.version
         if self.count > self.last:
             raise Filled

@@ -6,15 +6,46 @@ Each check raises an error that names the op, the value and the remedy.  `engine
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import cast
-from minigrad.ops.creation import fill
+from minigrad.ops.creation import fill, zeros
+from minigrad.ops.shape.views import expand
 from minigrad.runtime.dispatch import SCALAR, number
-from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.rebasing import WRITE, current
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
+from minigrad.runtime.writing import is_stale
+
+
+class GradientEdge(NamedTuple):
+    """A node of the graph and the index of one of its results: the target of the gradient of a tensor.
+
+    Parameters
+    ----------
+    node : Node
+        The node, as `tensor.grad_fn`; for a leaf, its AccumulateGrad.
+    output_nr : int
+        The index of the result among those of the node, as `tensor.output_nr`.
+    ownership_token : Any, optional
+        Accepted as in PyTorch; it has no effect.
+    """
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
+
+    def tensor(self) -> Tensor:
+        """Return the leaf, or a tensor without elements of its own whose gradient flows to this edge."""
+        target = self.node._node
+        if not isinstance(target, BackpropOp):
+            leaf: Tensor = target
+            return leaf
+        spec = target.plan.outs[self.output_nr]
+        memory = expand(zeros((), dtype=spec.dtype, device=target.plan.device), shape=tuple(spec.shape))
+        return Tensor(memory.storage, memory.layout, target if target.ids is None else Output(target, self.output_nr))
+
 
 Node = Any  # BackpropOp, or a Var where a graph ends.  Their ids are unique, and are the keys of tables.
 
@@ -34,7 +65,7 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
     """Raise an error unless y can be differentiated and the gradient fits it."""
     if y.__class__ not in PLAIN:
         expect_tensors(name, y)
-    if not y.dtype.is_float:
+    if not y.dtype.is_inexact:
         raise GradientError(
             f"{name}: expected an output with a floating dtype, got {describe(y)}, which has no gradient; convert with "
             ".to(mg.float32) before the op"
@@ -48,6 +79,11 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
     if y.storage.version:
         current(y)
     if gradient is None:
+        if y.dtype.is_complex:
+            raise GradientError(
+                f"{name}: expected a real output if no gradient is given, got {describe(y)}; compute a real loss, for "
+                "example with .abs(), or pass a gradient of this shape and dtype"
+            )
         return
     if gradient.__class__ not in PLAIN:
         expect_tensors(f"{name}: the gradient", gradient)
@@ -61,16 +97,20 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
             f"{name}: the gradient must have the shape of the output {describe(y)}, got {describe(gradient)}; pass "
             "mg.ones_like(output), for example"
         )
-    if not gradient.dtype.is_float:
+    if gradient.dtype.is_complex and not y.dtype.is_complex:
         raise DTypeError(
-            f"{name}: the gradient for {describe(y)} must have a floating dtype, got {describe(gradient)}; convert it "
-            "with .float()"
+            f"{name}: the gradient of the real output {describe(y)} must be real, got {describe(gradient)}; pass "
+            "gradient.real"
         )
 
 
 def listed_tensors(tensors: Any) -> list[Any]:
-    """Return a tensor, or any iterable of tensors, as a list; any other object becomes a list of one."""
-    return [tensors] if isinstance(tensors, Tensor) or not isinstance(tensors, Iterable) else list(tensors)
+    """Return a tensor, or any iterable of tensors, as a list; any other object becomes a list of one.
+
+    A GradientEdge becomes its tensor.
+    """
+    single = isinstance(tensors, (Tensor, GradientEdge)) or not isinstance(tensors, Iterable)
+    return [x.tensor() if x.__class__ is GradientEdge else x for x in ([tensors] if single else tensors)]
 
 
 def chosen(name: str, inputs: Tensor | Sequence[Tensor]) -> list[Any]:
@@ -114,11 +154,11 @@ def check(nodes: list[BackpropOp], wanted: set[int] | None, name: str) -> None:
                 f"pass retain_graph=True to the first backward call"
             )
         if len(saved) == 1:  # the most common case needs no loop
-            if saved[0].storage.version != node.versions[0]:
+            if saved[0].storage.version != node.versions[0] and is_stale(saved[0], node.versions[0]):
                 raise stale(node, name)
         elif saved:
             for value, version in zip(saved, node.versions):
-                if value.storage.version != version:
+                if value.storage.version != version and is_stale(value, version):
                     raise stale(node, name)
         if not node.op.complete:
             check_rules(node, wanted, name)
@@ -127,7 +167,7 @@ def check(nodes: list[BackpropOp], wanted: set[int] | None, name: str) -> None:
 def stale(node: BackpropOp, name: str) -> StorageError:
     """Return the error for a saved value that was changed after it was saved."""
     for k, value, version in zip(node.op.saves[node.mask], node.saved or (), node.versions):
-        if value.storage.version != version:
+        if is_stale(value, version):
             named = "output" if node.ids is None else f"result {node.op.value_name(k)!r}"
             what = f"its {named}" if k < 0 else f"its operand {node.op.value_name(k)!r}"
             return StorageError(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -33,6 +34,7 @@ class Context:
     def __init__(self, needs: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs
         self._kept: tuple[Tensor | None, ...] = ()
+        self._forward: tuple[Tensor | None, ...] | None = None
         self._dirty: tuple[Tensor, ...] = ()
         self._constant: tuple[Tensor, ...] = ()
         self._zeros = True
@@ -42,19 +44,23 @@ class Context:
 
         An in-place change before backward is detected.
         """
-        for x in tensors:
-            if x is not None and not isinstance(x, Tensor):
-                raise GradientError(
-                    f"save_for_backward: expected tensors or None, got {describe(x)}; store another value as an "
-                    "attribute, for example ctx.value"
-                )
+        check_saved("save_for_backward", tensors)
         self._kept = tensors
 
-    save_for_forward = save_for_backward
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Save tensors for jvp, which reads them in `saved_tensors`; by default, those of `save_for_backward`."""
+        check_saved("save_for_forward", tensors)
+        self._forward = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors that `save_for_backward` received."""
+        return self._kept
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The older name of `saved_tensors`."""
+        warnings.warn("saved_variables: this name is deprecated; use saved_tensors", DeprecationWarning, stacklevel=2)
         return self._kept
 
     def mark_dirty(self, *tensors: Tensor) -> None:
@@ -68,6 +74,16 @@ class Context:
     def set_materialize_grads(self, value: bool) -> None:
         """Choose whether backward receives zeros for an unused output, which is the default, or None."""
         self._zeros = bool(value)
+
+
+def check_saved(name: str, tensors: tuple[Any, ...]) -> None:
+    """Raise GradientError unless all values are tensors or None."""
+    for x in tensors:
+        if x is not None and not isinstance(x, Tensor):
+            raise GradientError(
+                f"{name}: expected tensors or None, got {describe(x)}; store another value as an attribute, for "
+                "example ctx.value"
+            )
 
 
 class VmapInfo(NamedTuple):
@@ -103,6 +119,13 @@ def has(cls: Any, method: str) -> bool:
         if method in vars(base):
             return not base.__module__.startswith("minigrad.autodiff.function")
     return False
+
+
+@lru_cache(maxsize=1024)
+def default_arguments(forward: Any) -> tuple[Any, ...]:
+    """Return the default values of the parameters of a `forward` without ctx, by position."""
+    parameters = inspect.signature(forward).parameters.values()
+    return tuple([each.default for each in parameters if each.kind < each.VAR_POSITIONAL])
 
 
 @lru_cache(maxsize=1024)
@@ -176,7 +199,7 @@ def check_gradient(whose: str, name: str, g: Any, like: Any) -> None:
     error: type[MinigradError]
     if not isinstance(g, Tensor):
         error = GradientError
-    elif not g.dtype.is_float:
+    elif not g.dtype.is_inexact:
         error = DTypeError
     elif g.device is not like.device:
         error = DeviceError

@@ -41,7 +41,6 @@ class custom_vjp:
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> @mg.custom_vjp
     ... def clipped(x):
     ...     return x * 1.0

@@ -11,7 +11,7 @@ from typing import Any
 from minigrad.autodiff.tracked import TrackedTransform
 from minigrad.core.dtype import as_dtype
 from minigrad.core.op import Op, Spec
-from minigrad.ops.casting import cast
+from minigrad.ops.casting import cast, cast_to
 from minigrad.ops.reduction.sums import sum_to
 from minigrad.runtime.recording import enable_grad
 from minigrad.runtime.tensor import Tensor
@@ -38,7 +38,10 @@ def defined(op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor
 
 
 def fitted(partial: Tensor, spec: Spec) -> Tensor:
-    """Return a partial gradient in the shape and dtype of its operand; broadcast dims are summed."""
+    """Return a partial gradient in the shape and dtype of its operand; broadcast dims are summed.
+
+    The gradient of a real operand of a complex op is the real part.
+    """
     if partial.layout.shape != spec.layout.shape:
         partial = sum_to(partial, spec.layout.shape)
-    return partial if partial.dtype is spec.dtype else cast(partial, dtype=spec.dtype)
+    return partial if partial.dtype is spec.dtype else cast_to(partial, spec.dtype)

@@ -12,16 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from minigrad.autodiff.checks import Node, check, check_reached, check_seed, chosen, listed_tensors, node_of, seed
+from minigrad.autodiff.convention import conjugated, for_users
 from minigrad.autodiff.grads import PARTS, Early, GradStore, added_in_place, collected, keep, kept_nodes
 from minigrad.autodiff.hooks import hooked, hooked_leaf, looked_at
-from minigrad.autodiff.owning import apart, handed_out, sole
+from minigrad.autodiff.owning import apart, handed_out, never_owned, sole
 from minigrad.errors import GradientError
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.runtime.graph import BackpropOp, Output
-from minigrad.runtime.hooks import late_hooks, leaf_hooks, retained, walks
+from minigrad.runtime.hooks import BackwardPass, late_hooks, leaf_hooks, retained, walks
 from minigrad.runtime.observers import observed
-from minigrad.runtime.recording import mode, pause_casts, resume_casts
 from minigrad.runtime.tensor import Tensor, expect_tensors
+from minigrad.runtime.tracers import Tracer
 
 Gradients = Sequence[Tensor | None]
 NO_TARGETS: Mapping[int, Node] = {}
@@ -68,15 +69,14 @@ def grad(
     if len(cotangents) != len(ys):
         raise GradientError(f"grad: grad_outputs must have {len(ys)} entries, one per output, got {len(cotangents)}")
     retain = create_graph if retain_graph is None else retain_graph
-    pairs = handed_out(walk(ys, cotangents, xs, retain, create_graph, "grad", allow_unused), False, create_graph)
+    pairs = walk(ys, cotangents, xs, retain, create_graph, "grad", allow_unused)
+    if not pairs or not isinstance(pairs[0][1], Tracer):  # values of transforms have no memory
+        pairs = handed_out(pairs, False, create_graph)
     by_id = {node.id: g for node, g in pairs}
     result = [by_id.get(node_of(x).id) for x in xs]
     if len(by_id) < len(xs):
         result = apart(result, create_graph)
     return result[0] if isinstance(inputs, Tensor) else tuple(result)
-
-
-# ---- the backward pass ----------------------------------------------------------------------------------------------
 
 
 def walk(
@@ -101,23 +101,20 @@ def walk(
             check_reached(inputs, nodes, leaves)
         nodes, wanted = leading_to(nodes, targets)
     check(nodes, wanted, name)
-    seeds = [(start, seed(y, g)) for start, y, g in zip(starts, ys, cotangents)]
+    seeds = [(start, conjugated(seed(y, g))) for start, y, g in zip(starts, ys, cotangents)]
     keeps = bool(retained)
     if keeps:
         asked = {**targets, **kept_nodes(nodes)}
     early = Early(nodes, leaves, create, store) if late_hooks and store is not None else None
-    before, mode.enabled, casts = mode.enabled, create, pause_casts()  # ops have the dtypes of the forward pass
-    try:
-        result, table = pull_back(nodes, seeds, wanted, asked, retain, create, early=early)
+    with BackwardPass(create):  # ops have the dtypes of the forward pass
+        result, table = pull_back(nodes, seeds, wanted, asked, retain, create, never_owned(cotangents, name), early)
         if leaf_hooks:
-            table.update({key: hooked_leaf(targets[key], g) for key, g in table.items() if key in targets})
+            adds = name != "grad"
+            table.update({key: hooked_leaf(targets[key], g, adds) for key, g in table.items() if key in targets})
         if keeps:
             result = keep(result, targets, create)
-    finally:
-        mode.enabled = before
-        resume_casts(casts)
-    result += [(leaf, table[key]) for key, leaf in targets.items() if key in table]
-    return result
+        result += [(leaf, table[key]) for key, leaf in targets.items() if key in table]
+        return for_users(result)
 
 
 def pull_back(

@@ -33,7 +33,7 @@ class Following(Recorder):
         inner = tuple([self.elements(x) for x in operands])
         result = apply(op, inner, params)
         results = (result,) if op.result is None else tuple(result)
-        follows = [y.dtype.is_float or not self.floats for y in results]
+        follows = [y.dtype.is_inexact or not self.floats for y in results]
         if True not in follows:
             return result
         reads = [x.slot if self.owns(x) else self.program.new(y) for x, y in zip(operands, inner)]  # type: ignore[attr-defined]

@@ -32,6 +32,7 @@ from minigrad.declare.fused import Unfusable, fuse
 from minigrad.errors import GradientError, MinigradError
 from minigrad.ops.creation import ones, zeros, zeros_like
 from minigrad.ops.indexing.gathering import zeros_of
+from minigrad.ops.shape.views import expand
 from minigrad.runtime.data import host_array
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import ids
@@ -71,7 +72,7 @@ def pushed(call: TangentCall) -> tuple[Tensor | None, ...]:
     """Compute `pushforward` for a call with canonical parameters and at least one tangent, without the checks."""
     left = {k for k, t in enumerate(call.tangents) if t is not None}
     total: list[Tensor | None] = [None] * len(call.results)
-    if not any([y.dtype.is_float for y in call.results]):  # noqa: C419  a generator takes twice as long
+    if not any([y.dtype.is_inexact for y in call.results]):  # noqa: C419  a generator takes twice as long
         return tuple(total)
     for way in ways_for(call.op):
         while left:
@@ -129,8 +130,11 @@ def by_diagonal(call: TangentCall, left: set[int]) -> tuple[set[int], Tangents]:
     if call.op.result is not None:
         return {k}, [diagonal_part(call, k, i) for i in range(len(call.results))]
     rule, (y,) = call.rule(k), call.results
-    # A rule requires that g has the shape and dtype of the result.
-    g = as_result(call, call.tangents[k], y)
+    # A rule requires that g has the shape and dtype of the result.  Only a real function of a complex operand, such as
+    # abs, receives a complex g: the real part of its result is the tangent.
+    tangent = call.tangent(k)
+    narrows = tangent.dtype.is_complex and not y.dtype.is_complex
+    g = expand(tangent, shape=y.shape) if narrows else as_result(call, tangent, y)
     values = [g, *[call.value(name) for name in rule.saves]]
     if not rule.facts and not any(x is not None and derives(x, is_grad_enabled()) for x in values):
         # A fused kernel cannot be differentiated again, so it is used only where no derivative is requested.
@@ -147,7 +151,7 @@ def diagonal_part(call: TangentCall, k: int, i: int) -> Tensor | None:
     It is the rule of the operand, with the tangent as the gradient of this result.
     """
     rule, y = call.rule(k), call.results[i]
-    if i not in rule.gradients or not y.dtype.is_float:
+    if i not in rule.gradients or not y.dtype.is_inexact:
         return None
     g = as_result(call, call.tangents[k], y)
     others = {j: call.results[j] for j in rule.gradients}
@@ -168,7 +172,7 @@ def by_transposing(call: TangentCall, left: set[int]) -> tuple[set[int], Tangent
     held = call if create else call.without_history()
     # A rule is linear in g, so any g can be used.  With ones, a rule that drops its g is detected.
     heads = [
-        ones(y.shape, dtype=y.dtype, device=y.device, requires_grad=True) if y.dtype.is_float else None
+        ones(y.shape, dtype=y.dtype, device=y.device, requires_grad=True) if y.dtype.is_inexact else None
         for y in call.results
     ]
     with enable_grad():
@@ -180,7 +184,7 @@ def transposed_over(call: TangentCall, left: set[int]) -> Tangents:
     """Compute `by_transposing` if a tracer is involved; reverse mode is then a transform over the tracer."""
     with TrackedTransform() as transform, enable_grad():
         heads: list[Any] = [
-            transform.leaf(ones(y.shape, dtype=y.dtype, device=y.device)) if y.dtype.is_float else None
+            transform.leaf(ones(y.shape, dtype=y.dtype, device=y.device)) if y.dtype.is_inexact else None
             for y in call.results
         ]
         pulled = [(pulled_back(call, k, heads), call.tangent(k)) for k in sorted(left)]
@@ -313,10 +317,16 @@ class DualTransform(ReplacingTransform):
                 tangents.append(None)
         result = apply(op, tuple(primals), params)
         results = (result,) if op.result is None else tuple(result)
-        if not any(y.dtype.is_float for y in results):
+        if not any(y.dtype.is_inexact for y in results):
             return result
         parts = pushed(TangentCall(op, params, tuple(primals), tuple(tangents), results))
-        duals = [y if t is None else Dual(y, t, self) for y, t in zip(results, parts)]
+        duals: list[Any] = [y if t is None else Dual(y, t, self) for y, t in zip(results, parts)]
+        for k in op.dirtied if op.kind == "function" else ():  # type: ignore[attr-defined]
+            for i, (y, t) in enumerate(zip(results, parts)):
+                if y is primals[k] and t is not None and isinstance(operands[k], Dual):
+                    written: Any = operands[k]
+                    written.primal, written.tangent, written.id = y, t, next(ids)
+                    duals[i] = written
         return duals[0] if op.result is None else op.result(*duals)
 
     def parts(self, y: Any) -> tuple[Tensor, Tensor | None]:

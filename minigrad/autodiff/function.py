@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from time import perf_counter
+from inspect import Parameter
 from typing import Any
 
 from minigrad.autodiff.calling import FunctionCall
-from minigrad.autodiff.context import Context, tensors_in
+from minigrad.autodiff.context import Context, default_arguments, has, tensors_in
 from minigrad.errors import GradientError
+from minigrad.kernels.store import running_time
 from minigrad.runtime.dispatch import through
 from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import mode, no_grad
@@ -33,12 +34,14 @@ class Function:
     argument that requires a gradient, None means zero.  Trailing Nones may be left out.  A gradient may be broadcast
     against its argument, and is converted to its dtype.
 
+    vjp is another name of backward.
+
     jvp(ctx, *tangents) returns the tangents of the outputs, from one tangent per argument (None for an argument that is
     not a float tensor).  Without a method `jvp`, forward mode is derived from `backward`.
 
     vmap(info, in_dims, *args) returns (outputs, batch dims of the outputs).  Without a method `vmap`, the samples of a
-    batch are computed one after another.  `generate_vmap_rule` of PyTorch is accepted and has no effect: results are
-    the same, and the samples are still computed one after another.
+    batch are computed one after another.  With `generate_vmap_rule = True`, forward and backward run once on the whole
+    batch, as under `vmap`, so they must be tensor code.
 
     Gradient: if `backward` is ordinary tensor code and computes with saved inputs and outputs, it can be differentiated
     again.  If `backward` returns plain values (`once_differentiable`, NumPy), or computes with intermediate values of
@@ -49,7 +52,6 @@ class Function:
     argument.
 
     Example:
-        >>> import minigrad as mg
         >>> class Square(mg.Function):
         ...     @staticmethod
         ...     def forward(ctx, x):
@@ -108,6 +110,9 @@ class Function:
 
         Raises GradientError for a tensor in a container that requires a gradient: it would not receive one.
         """
+        if has(cls, "setup_context"):
+            missing = default_arguments(cls.forward)[len(inputs) :]
+            inputs += () if Parameter.empty in missing else missing
         for x in inputs:
             if not isinstance(x, Tensor):
                 check_nothing_tracks(cls.__name__, x)
@@ -115,9 +120,9 @@ class Function:
         operands = call.tensors
         transform = transform_of(call, operands)
         if transform is not None:
-            call.enter_transform()
+            call.enter_transform(transform)
             return call.as_returned(through(transform, call, operands, {}, None))
-        began = perf_counter() if observed.called else 0.0
+        began = running_time() if observed.called else 0.0
         result = call.run(operands)
         if observed.called:
             observed.call(call, operands, result, began)

@@ -11,6 +11,7 @@ from textwrap import indent
 from typing import Any
 
 from minigrad.autodiff.checks import node_of
+from minigrad.autodiff.convention import conjugated
 from minigrad.autodiff.hooks import hooked_leaf, who
 from minigrad.autodiff.owning import Pairs, copied, handed_out, is_sole_holder, sole
 from minigrad.errors import GradientError
@@ -18,7 +19,7 @@ from minigrad.ops.pointwise.arithmetic import add
 from minigrad.ops.shape.views import basic_index, diagonal, narrow, select
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import BackpropOp
-from minigrad.runtime.hooks import late_hooks, retain, retained
+from minigrad.runtime.hooks import in_sequence, late_hooks, retain, retained
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
@@ -120,11 +121,24 @@ def add_all(pairs: Pairs, store: GradStore, create: bool, leaves: bool) -> None:
         for x, g in pairs:
             if leaves and not x.is_variable:
                 continue
+            if not (create or x.layout.is_contiguous):
+                g = in_order_of(x, g)
             store._put(x, g)
+            if not x.is_variable and x.id in retained:  # `keep` has added it
+                continue
             if x.is_variable and x._grad is None:
                 x._grad = g
             else:
                 add_to(x, g, create)
+
+
+def in_order_of(x: Any, g: Tensor) -> Tensor:
+    """Return a gradient in the memory order of x; unchanged if x has gaps or repeated elements."""
+    order = sorted(range(x.layout.ndim), key=lambda d: -x.layout.strides[d])
+    if g.layout.strides == x.layout.strides or not x.layout.permute(order).is_contiguous:
+        return g
+    # The detached result is not a view, so a later pass can add to its memory.
+    return g.permute(order).contiguous().permute(sorted(range(len(order)), key=order.__getitem__)).detach()
 
 
 def call_late_hooks(x: Tensor) -> None:
@@ -132,7 +146,7 @@ def call_late_hooks(x: Tensor) -> None:
 
     Raises GradientError if a hook returns a value.
     """
-    for hook in tuple(late_hooks.get(x.id, {}).values()):
+    for hook in in_sequence(late_hooks.get(x.id, {})):
         if hook(x) is not None:
             name = "register_post_accumulate_grad_hook"
             raise GradientError(
@@ -164,7 +178,7 @@ class Early:
         """Hand out the gradients of the leaves that no node after this one uses."""
         for leaf in self.due.get(node_id, ()):
             if leaf.id in table:
-                pairs = [(leaf, hooked_leaf(leaf, table.pop(leaf.id)))]
+                pairs = [(leaf, conjugated(hooked_leaf(leaf, table.pop(leaf.id))))]
                 collected(handed_out(pairs, True, self.create), None, self.create, self.store)
 
 
@@ -197,7 +211,7 @@ def keep(pairs: Pairs, targets: dict[int, Any], create: bool) -> Pairs:
     for entry in tuple(retained.values()):
         x = entry.tensor()
         if x is not None and x.op is not None and node_of(x).id in arrived:
-            add_to(x, copied(arrived[node_of(x).id], create), create)
+            add_to(x, copied(conjugated(arrived[node_of(x).id]), create), create)
     return [(target, g) for target, g in pairs if target.id in targets]
 
 

@@ -11,19 +11,22 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from sys import getrefcount
 from typing import Any
 
 from minigrad.autodiff.pulling import edge_of, saved_in_graph
 from minigrad.autodiff.repeating import pull
 from minigrad.core.recycling import release
+from minigrad.core.storage import ConstantStorage
 from minigrad.errors import ArgumentError, GradientError
+from minigrad.ops.creation import zeros
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.graph import BackpropOp, ids
-from minigrad.runtime.likeness import unlike
-from minigrad.runtime.noting import saving
+from minigrad.runtime.noting import begin_saving, end_saving, savers, savers_restored, saving
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.var import unlike
 
 
 class Holder(Tensor, ABC):
@@ -58,6 +61,20 @@ class Holder(Tensor, ABC):
     def given(self) -> list[tuple[Tensor, int | None]]:
         """Return these tensors, each with the id of the graph edge that it came from, or None."""
         return [(x, None) for x in self.keeps()]
+
+
+class Marker(Holder):
+    """Store the version of a written result, of which no rule reads the value; the result may be written again."""
+
+    __slots__ = ()
+
+    @property
+    def storage(self) -> Any:  # type: ignore[override]
+        return self
+
+    def value(self) -> Tensor:
+        """Return zeros."""
+        return expand(zeros((), dtype=self.dtype, device=self.device), shape=self.layout.shape)
 
 
 class HeldNode(BackpropOp):
@@ -104,10 +121,10 @@ def joined(x: Tensor, parent: Any) -> Tensor:
     return Tensor(x.storage, x.layout, expand(parent, shape=parent.shape).op)
 
 
-def hold(node: BackpropOp, make: Callable[[Tensor], Holder]) -> None:
+def hold(node: BackpropOp, make: Callable[[Tensor], Tensor]) -> None:
     """Replace the saved values of a node by holders."""
     if node.saved:
-        node.saved = tuple([make(x) for x in node.saved])
+        node.saved = tuple([x if x.__class__ is Marker else make(x) for x in node.saved])
         if node.__class__ is BackpropOp:  # other nodes have a `pull` that reads holders
             node.__class__ = HeldNode
 
@@ -147,7 +164,8 @@ class Packed(Holder):
 
         Raises GradientError, ShapeError, DTypeError or DeviceError if it does not match the value that was packed.
         """
-        result = self.unpack(self.packed)
+        with savers_restored():
+            result = self.unpack(self.packed)
         wrong = unlike(result, self)
         if wrong is not None:
             error, got = wrong
@@ -167,7 +185,8 @@ class PackHooks:
     def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         """Pack the saved values of a node."""
         with saving(None):
-            hold(node, lambda x: Packed(x, node.name, self))
+            # A number such as 2.0 in `x * 2.0` is not a tensor of the user.
+            hold(node, lambda x: x if x.storage.__class__ is ConstantStorage else Packed(x, node.name, self))
 
     def keep_value(self, x: Tensor, name: str) -> Holder:
         """Pack one value that a checkpoint needs."""
@@ -175,9 +194,8 @@ class PackHooks:
             return Packed(x, name, self)
 
 
-@contextmanager
-def saved_tensors_hooks(pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> Iterator[None]:
-    """Open a block that stores each saved value as `pack_hook(value)`; `unpack_hook` restores it at each use.
+class saved_tensors_hooks:
+    """Store each value that is saved in a block as `pack_hook(value)`; `unpack_hook` restores it at each use.
 
     Parameters
     ----------
@@ -188,17 +206,12 @@ def saved_tensors_hooks(pack_hook: Callable[[Tensor], Any], unpack_hook: Callabl
         Function that receives the stored value and returns a tensor with the shape, dtype and device of the saved
         tensor.
 
-    Returns
-    -------
-    context manager
-        The hooks apply to the values that are saved inside the block.
-
     Raises
     ------
     ArgumentError
         If a hook cannot be called.
     GradientError
-        If `pack_hook` writes the tensor.
+        If `pack_hook` writes the tensor, or at the start of the block inside `disable_saved_tensors_hooks`.
     GradientError, ShapeError, DTypeError, DeviceError
         When the gradient is computed, if `unpack_hook` returns another kind of value.
 
@@ -207,10 +220,51 @@ def saved_tensors_hooks(pack_hook: Callable[[Tensor], Any], unpack_hook: Callabl
     If blocks are nested, only the innermost one applies.  The version of the value is checked as without hooks, so an
     in-place write is still detected.
     """
-    if not callable(pack_hook) or not callable(unpack_hook):
-        raise ArgumentError(
-            "saved_tensors_hooks: expected two functions, pack(tensor) and unpack(packed), got another object; pass "
-            "lambda x: x for a hook that changes nothing"
-        )
-    with saving(PackHooks(pack_hook, unpack_hook)):
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        if not callable(pack_hook) or not callable(unpack_hook):
+            raise ArgumentError(
+                "saved_tensors_hooks: expected two functions, pack(tensor) and unpack(packed), got another object; "
+                "pass lambda x: x for a hook that changes nothing"
+            )
+        self.hooks = PackHooks(pack_hook, unpack_hook)
+
+    def __enter__(self) -> Any:
+        reason = refusal.get()
+        if reason is not None:
+            raise GradientError(reason)
+        begin_saving(self.hooks)
+
+    def __exit__(self, *error: Any) -> None:
+        end_saving(self.hooks)
+
+
+refusal: ContextVar[str | None] = ContextVar("refusal", default=None)  # the error of `saved_tensors_hooks`, or None
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Open a block in which `saved_tensors_hooks` raises GradientError with a message.
+
+    Parameters
+    ----------
+    error_message : str
+        The message of the error.
+
+    Returns
+    -------
+    context manager
+        The block.
+
+    Raises
+    ------
+    GradientError
+        With the same message, if the block begins inside `saved_tensors_hooks`.
+    """
+    if any(isinstance(saver, PackHooks) for saver in savers.stack):
+        raise GradientError(error_message)
+    token = refusal.set(error_message)
+    try:
         yield
+    finally:
+        refusal.reset(token)

@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from minigrad.autodiff.convention import all_conjugated, conjugated
 from minigrad.autodiff.watching import versions
 from minigrad.errors import GradientError
 from minigrad.runtime.graph import BackpropOp, Output
-from minigrad.runtime.hooks import AFTER, BEFORE, leaf_hooks
-from minigrad.runtime.likeness import unlike
+from minigrad.runtime.hooks import AFTER, BEFORE, in_sequence, leaf_hooks
 from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import definition_of
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.var import unlike
 
 Pairs = list[tuple[Any, Tensor]]
 
@@ -34,21 +35,25 @@ def hooked(node: BackpropOp, k: int, g: Tensor) -> Tensor:
     return run(hooks.values(), g, node.name if node.ids is None else Output(node, k).name) if hooks else g
 
 
-def hooked_leaf(leaf: Tensor, g: Tensor) -> Tensor:
-    """Return the gradient of a leaf after its hooks, with the errors of `hooked`."""
+def hooked_leaf(leaf: Tensor, g: Tensor, accumulates: bool = True) -> Tensor:
+    """Return the gradient of a leaf after its hooks, with the errors of `hooked`.
+
+    accumulates: whether the pass changes `.grad`, so that the hooks of the leaf's own node run too.
+    """
     hooks = leaf_hooks.get(leaf.id)
-    return run(hooks.values(), g, f"the Var {describe(leaf)}") if hooks else g
+    return run(in_sequence(hooks, accumulates), g, f"the Var {describe(leaf)}") if hooks else g
 
 
 def run(hooks: Iterable[Any], g: Tensor, owner: str) -> Tensor:
     """Call the hooks of a tensor in order, and return the gradient after them."""
+    g = conjugated(g)
     for hook in tuple(hooks):
         whose = who("register_hook", hook, owner)
         (replacement,) = call(hook, (g,), (g,), whose)
         if replacement is not None:
             check_replacement(whose, g, replacement)
             g = replacement
-    return g
+    return conjugated(g)
 
 
 def call(hook: Any, arguments: tuple[Any, ...], gradients: Sequence[Tensor | None], whose: str) -> tuple[Any, ...]:
@@ -115,20 +120,21 @@ class Hooked(Around):
         node = self.node
         if wanted is not None and not any(p is not None and p.id in wanted for p in node.parents):
             return []
+        gradients = all_conjugated(gradients)
         for hook in tuple(node.hooks.get(BEFORE, {}).values()):
             whose = who("register_prehook", hook, node.name)
             gradients = replaced(hook, (tuple(gradients),), gradients, gradients, whose)
-        pairs: Pairs = node.pull(gradients, wanted, create)
+        pairs: Pairs = node.pull(all_conjugated(gradients), wanted, create)
         hooks = tuple(node.hooks.get(AFTER, {}).values())
         if not hooks:
             return pairs
         parts: list[Tensor | None] = [None] * len(node.parents)
         for k, (_, partial) in zip(operands_of(node, pairs), pairs, strict=True):
-            parts[k] = partial
+            parts[k] = conjugated(partial)
         for hook in hooks:
             whose = who("register_hook", hook, node.name)
             parts = list(replaced(hook, (tuple(parts), tuple(gradients)), (*parts, *gradients), parts, whose))
-        return [(parent, g) for parent, g in zip(node.parents, parts) if g is not None]
+        return [(parent, conjugated(g)) for parent, g in zip(node.parents, parts) if g is not None]
 
 
 def replaced(

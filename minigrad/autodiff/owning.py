@@ -7,16 +7,42 @@ only the gradient refers to its memory, it is handed out without a copy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sys import getrefcount
 from typing import Any
 
 from minigrad.core.layout import Layout
 from minigrad.core.storage import ConstantStorage, Storage
+from minigrad.errors import GradientError
 from minigrad.ops.casting import clone
 from minigrad.runtime.recording import set_grad_enabled
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer
 
 Pairs = list[tuple[Any, Tensor]]  # pairs of a target and its gradient
+
+
+class NeverOwned(set[int]):
+    """The empty set of sums that the engine may add to in place, since values of a transform are not written."""
+
+    def __contains__(self, key: object) -> bool:
+        return False
+
+
+def never_owned(cotangents: Sequence[Any], name: str) -> NeverOwned | None:
+    """Return NeverOwned if an incoming gradient is a value of a transform, as under `vmap(lambda v: grad(y, x, v))`.
+
+    Raises GradientError unless the pass returns its gradients.
+    """
+    for g in cotangents:
+        if g.__class__ is not Tensor and isinstance(g, Tracer):
+            if name != "grad":
+                raise GradientError(
+                    f"{name}: the incoming gradient must not be a value of a transform, which cannot be stored in "
+                    f".grad, got {describe(g)}; use autograd.grad"
+                )
+            return NeverOwned()
+    return None
 
 
 # The references that these expressions themselves add depend on the Python version, so they are measured once here.
@@ -58,7 +84,8 @@ def is_sole_holder(owner: Any, name: str) -> bool:
         return False
     g = getattr(owner, name)
     storage = g.storage
-    return g.op is None and storage.allocator is not None and storage.__class__ is Storage and g.layout.is_contiguous
+    own = g.op is None and storage.allocator is not None and storage.__class__ is Storage
+    return own and (g.layout.is_contiguous or not g.layout.may_overlap_itself())  # channels-last remains channels-last
 
 
 def entry(table: dict[int, Tensor], key: int) -> tuple[int, int]:

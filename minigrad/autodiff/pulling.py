@@ -43,7 +43,7 @@ def partial_gradients(
         joint = at_once(node, op.joint, saved, gradients, wanted, create)
     pairs: list[tuple[int, Tensor]] = []
     for k, pick in op.picks[node.mask] if not op.variadic else every_operand(node):
-        if wanted is not None and parents[k].id not in wanted:
+        if wanted is not None and (parents[k] is None or parents[k].id not in wanted):
             continue
         at = 0 if op.variadic else k
         rule: Any = op.rules[at]
@@ -146,4 +146,4 @@ def edge_of(node: BackpropOp, k: int) -> Any:
     """Return the `op` of the tensor of a node's k-th result."""
     if node.ids is None:
         return node
-    return Output(node, k) if node.plan.outs[k].dtype.is_float else None
+    return Output(node, k) if node.plan.outs[k].dtype.is_inexact else None

@@ -25,6 +25,9 @@ class ReplacingTransform(Transform):
     """A transform whose values may be written."""
 
     inside: str = "value"
+    private = (
+        False  # whether no graph contains its values, as in the forward of a Function, so a write may be unrecorded
+    )
 
     def begin_write(self, name: str, x: Any) -> None:
         """Raise GradientError unless x may be written: no other object may show it."""
@@ -60,7 +63,7 @@ def refused(transform: ReplacingTransform, x: Any) -> str:
         return "belongs to a transform that has ended; return this tensor from the transformed function"
     if x.base is INPUT:
         return INPUT.why
-    if not mode.enabled:
+    if not mode.enabled and not transform.private:
         return "belongs to a transform, which cannot detect a write under mg.no_grad(); compute a new tensor"
     if not only_seen_here(x):
         return "belongs to a transform, and another tensor or a saved value shares its memory; write into x.clone()"

@@ -13,7 +13,7 @@ from minigrad.autodiff.watching import versions
 from minigrad.core.op import Op, Rule
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError, StorageError
-from minigrad.ops.casting import cast
+from minigrad.ops.casting import cast_to
 from minigrad.ops.indexing.gathering import zeros_of
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.ops.shape.views import expand
@@ -138,10 +138,10 @@ def as_result(call: TangentCall, part: Any, y: Tensor) -> Tensor | None:
 
     Raises GradientError, ShapeError or DeviceError for a value that is not a tangent of the result.
     """
-    if part is None or not y.dtype.is_float:
+    if part is None or not y.dtype.is_inexact:
         return None
     error: type[MinigradError] | None = None
-    if not isinstance(part, Tensor) or not part.dtype.is_float:
+    if not isinstance(part, Tensor) or not part.dtype.is_inexact:
         error = GradientError
     elif part.device is not y.device:
         error = DeviceError
@@ -156,7 +156,7 @@ def as_result(call: TangentCall, part: Any, y: Tensor) -> Tensor | None:
             op=call.op.label,
         )
     result: Tensor = part if part.shape == y.shape else expand(part, shape=y.shape)
-    return result if result.dtype is y.dtype else cast(result, dtype=y.dtype)
+    return result if result.dtype is y.dtype else cast_to(result, y.dtype)
 
 
 def stretches(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
@@ -179,7 +179,7 @@ def check_tangent(call: TangentCall, k: int) -> None:
     """Raise an error unless operand k is a float and its tangent has its shape, dtype and device."""
     x, t = call.primals[k], call.tangents[k]
     assert t is not None
-    if not x.dtype.is_float:
+    if not x.dtype.is_inexact:
         raise GradientError(
             f"{call.op.label}: only operands with a floating dtype can have a tangent, got the tangent {describe(t)} "
             f"for {describe(x)}; convert the operand with .to(mg.float32)",

@@ -13,6 +13,7 @@ from typing import Any
 
 from minigrad.autodiff.checks import check_rules, describe_node, node_of, seed
 from minigrad.autodiff.engine import leading_to, pull_back, reachable
+from minigrad.autodiff.owning import NeverOwned
 from minigrad.autodiff.replacing import ReplacingTransform
 from minigrad.config import settings
 from minigrad.core.op import Op, Spec
@@ -24,6 +25,7 @@ from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.recording import among_casts, mode, user_line
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer, derives
+from minigrad.runtime.writing import is_stale
 
 
 class Tracked(Tracer):
@@ -39,13 +41,6 @@ class Tracked(Tracer):
     def requires_grad(self) -> bool:
         """Always True: a value that is not recorded is not wrapped."""
         return True
-
-
-class NeverOwned(set[int]):
-    """The empty set of sums that the engine may add to in place, since values of a transform are not written."""
-
-    def __contains__(self, key: object) -> bool:
-        return False
 
 
 class Facts:
@@ -129,14 +124,14 @@ class TrackedTransform(ReplacingTransform):
             return apply(op, tuple(inner), params)
         result = self.outside(op, tuple(inner), params)
         results = (result,) if op.result is None else tuple(result)
-        if not any(y.dtype.is_float for y in results):
+        if not any(y.dtype.is_inexact for y in results):
             return result
         self.higher = self.higher or any(derives(x, self.below) for x in inner)
         node = Record(op, params, parents, mask, inner, results)
         if op.result is None:
             return Tracked(result, self, node)
         return op.result(
-            *[Tracked(y, self, Output(node, k)) if y.dtype.is_float else y for k, y in enumerate(results)]
+            *[Tracked(y, self, Output(node, k)) if y.dtype.is_inexact else y for k, y in enumerate(results)]
         )  # fmt: skip
 
     def outside(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
@@ -181,7 +176,7 @@ class TrackedTransform(ReplacingTransform):
 def check_unchanged(node: BackpropOp, name: str) -> None:
     """Raise StorageError for a saved tensor that was written after it was saved."""
     for x, version in zip(node.saved or (), node.versions):
-        if version != (x.id if isinstance(x, Tracer) else x.storage.version):
+        if x.id != version if isinstance(x, Tracer) else is_stale(x, version):
             when = "" if isinstance(x, Tracer) else f" at version {version}"
             now = "" if isinstance(x, Tracer) else f" and is at version {x.storage.version}"
             raise StorageError(

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minigrad.autodiff.batches import Batched, BatchTransform
 from minigrad.autodiff.batching import Batch, each_sample, warn_of_loop
 from minigrad.autodiff.context import (
     Context,
@@ -24,13 +25,15 @@ from minigrad.autodiff.context import (
     nonzero,
     together,
 )
+from minigrad.autodiff.convention import all_conjugated, conjugated
 from minigrad.autodiff.watching import check_unwritten, versions
 from minigrad.core.forward import Jvp
 from minigrad.core.op import Op, Rule
 from minigrad.errors import GradientError, quantity
-from minigrad.runtime.recording import definition_of
+from minigrad.ops.reduction.sums import sum
+from minigrad.runtime.recording import definition_of, is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.runtime.tracers import derivatives_on
+from minigrad.runtime.tracers import derivatives_on, stack
 
 
 class UserOp(Op):
@@ -39,11 +42,13 @@ class UserOp(Op):
     arguments: the arguments of the call, with a placeholder for each tensor.
     slots: the values that `forward` returned, with a placeholder for each tensor.
     over: whether the call had values of a transform as arguments.
+    dirtied: the indices of the operands that forward has marked as dirty.
+    forward_context: the context that forward received, for a jvp of the same call; otherwise None.
 
     The tables `saves` and `picks` have only one entry, so the mask of the nodes is always 0.
     """
 
-    __slots__ = ("__weakref__", "arguments", "cls", "over", "slots", "tensors")
+    __slots__ = ("__weakref__", "arguments", "cls", "dirtied", "forward_context", "over", "slots", "tensors")
 
     def __init__(self, cls: Any, inputs: Sequence[Any]) -> None:
         names = argument_names(cls, len(inputs))
@@ -53,12 +58,21 @@ class UserOp(Op):
         self.tensors: tuple[Tensor, ...] = tuple([inputs[i] for i in at])
         self.arguments = tuple([Hole(names[i], at.index(i)) if i in at else x for i, x in enumerate(inputs)])
         self.over = False
+        self.forward_context: Any = None
+        self.dirtied: tuple[int, ...] = ()
         self.complete, self.batch = True, "function"
 
-    def enter_transform(self) -> None:
-        """Record that operands are values of transforms; the errors are those of `needs_setup`."""
+    def enter_transform(self, transform: Any) -> None:
+        """Record that operands are values of transforms; the errors are those of `needs_setup`.
+
+        Forward mode runs forward once, so the jvp of a Function can have the context of this run.
+        """
+        self.tensors = ()
+        if transform.inside == "primal" and has(self.cls, "jvp") and not has(self.cls, "setup_context"):
+            self.forward_context = True
+            return
         self.needs_setup()
-        self.over, self.tensors = True, ()
+        self.over = True
 
     def needs_setup(self) -> None:
         """Raise GradientError for a Function that cannot be transformed: its ctx belongs to one run of forward."""
@@ -146,10 +160,12 @@ class UserOp(Op):
         """
         needs = [x.__class__ is Hole and asked[x.k] for x in self.arguments]
         ctx.needs_input_grad = tuple(needs)
+        heads = all_conjugated(heads)
         slots = [heads[x.k] if x.__class__ is Hole else None for x in self.slots] if self.result else heads
         values = (*heads, *saved)
         before = versions(values)
-        returned = self.cls.backward(ctx, *slots)
+        rule = self.cls.vjp if has(self.cls, "vjp") and not has(self.cls, "backward") else self.cls.backward
+        returned = rule(ctx, *slots)
         names = [*[f"g{k}" for k in range(len(heads))], *[f"saved {k}" for k in range(len(saved))]]
         check_unwritten(self, self.whose("backward"), names, values, before)
         partials = tuple(returned) if isinstance(returned, (tuple, list)) else (returned,)
@@ -159,7 +175,7 @@ class UserOp(Op):
             if hole.__class__ is Hole and g is not None and asked[hole.k]:
                 check_gradient(self.whose("backward"), hole.name, g, like[hole.k])
                 self.check_connected(g, heads)
-                result[hole.k] = g
+                result[hole.k] = conjugated(g)
         return result
 
     def check_connected(self, g: Tensor, heads: Any) -> None:
@@ -201,7 +217,9 @@ class UserOp(Op):
         """Return the tangents of the results by the user's jvp, given tangents, operands and results."""
         n = len(self.operands)
         tangents, operands, results = values[:n], values[n : 2 * n], values[2 * n :]
-        ctx = self.context_of(operands, results)
+        ctx, self.forward_context = self.forward_context or self.context_of(operands, results), None
+        if ctx._forward is not None:
+            ctx._kept = ctx._forward
         result = self.cls.jvp(ctx, *[tangents[x.k] if x.__class__ is Hole else None for x in self.arguments])
         if self.result is None:
             return result
@@ -210,23 +228,72 @@ class UserOp(Op):
 
     def batched(self, call: Batch) -> Any:
         """Return the results for a batch: by the user's vmap, or by a loop if vmap is not defined."""
+        dims = tuple([0 if x.__class__ is Hole and call.flags[x.k] else None for x in self.arguments])
         if not has(self.cls, "vmap"):
+            if self.cls.generate_vmap_rule:
+                results = self.read(generated(self.cls, call.size, dims).apply(*self.filled(call.operands)))
+                return results[0] if self.result is None else self.result(*results)
             if call.size == 0:
                 raise GradientError(
                     f"{self.name}: the shape of the result for an empty batch is unknown without a batching rule; "
                     "define the static method vmap",
                     op=self.name,
                 )
-            unused = ", because generate_vmap_rule has no effect" if self.cls.generate_vmap_rule else ""
-            warn_of_loop(self.cls, self.name, f"define the static method vmap(info, in_dims, *args){unused}")
+            remedy = "define the static method vmap(info, in_dims, *args), or set generate_vmap_rule = True"
+            warn_of_loop(self.cls, self.name, remedy)
             return each_sample(call)
-        dims = tuple([0 if x.__class__ is Hole and call.flags[x.k] else None for x in self.arguments])
-        output, at = self.cls.vmap(VmapInfo(call.size, "error"), dims, *self.filled(call.operands))
+        randomness = [t.randomness for t in stack.transforms if isinstance(t, BatchTransform) and t.size == call.size]
+        output, at = self.cls.vmap(
+            VmapInfo(call.size, (randomness or ["error"])[-1]), dims, *self.filled(call.operands)
+        )
         results = self.read(output)
         where = at if isinstance(at, (tuple, list)) else (at,) * len(self.slots)
         kept = [d for d, x in zip(where, self.slots) if x.__class__ is Hole]
         parts = [in_front(y, d, call.size) for y, d in zip(results, kept, strict=True)]
         return parts[0] if self.result is None else self.result(*parts)
+
+
+def generated(cls: Any, size: int, dims: tuple[int | None, ...]) -> Any:
+    """Return the Function of a batch: the forward and the backward of a Function run on all samples at once.
+
+    dims: 0 for each argument that is a batch, otherwise None; the gradient of a tensor that is the same for all samples
+    is the sum over the batch.
+    """
+
+    def as_batches(transform: BatchTransform, values: Sequence[Any], where: Sequence[int | None]) -> list[Any]:
+        return [x if d is None or x is None else Batched(x, transform) for x, d in zip(values, where)]
+
+    def whole(transform: BatchTransform, y: Any) -> Any:
+        inner = transform.whole(y)
+        return in_front(y, None, size) if inner is None and isinstance(y, Tensor) else y if inner is None else inner
+
+    def forward(*args: Any) -> Any:
+        with BatchTransform(size) as transform:
+            transform.private = True
+            output = cls.forward(*as_batches(transform, args, dims))
+        many = isinstance(output, (tuple, list))
+        return tuple([whole(transform, y) for y in output]) if many else whole(transform, output)
+
+    def setup_context(ctx: Context, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.outer = (inputs, output)  # type: ignore[attr-defined]
+
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        inputs, output = ctx.outer
+        outputs = output if isinstance(output, tuple) else (output,)
+        with BatchTransform(size) as transform:
+            transform.private = not is_grad_enabled()
+            inner = Context(ctx.needs_input_grad)
+            ys = as_batches(transform, outputs, [0 if isinstance(y, Tensor) else None for y in outputs])
+            cls.setup_context(
+                inner, tuple(as_batches(transform, inputs, dims)), tuple(ys) if output is outputs else ys[0]
+            )
+            partials = cls.backward(inner, *as_batches(transform, gradients, [0] * len(gradients)))
+        partials = partials if isinstance(partials, (tuple, list)) else (partials,)
+        parts = [g if g is None else whole(transform, g) for g in partials]
+        return tuple([g if g is None or d == 0 else sum(g, 0) for g, d in zip(parts, dims)])
+
+    methods = {"forward": forward, "setup_context": setup_context, "backward": backward}
+    return type(f"{cls.__name__}Generated", cls.__bases__, {name: staticmethod(f) for name, f in methods.items()})
 
 
 def weakly(method: Any) -> Callable[..., Any]:

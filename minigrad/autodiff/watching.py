@@ -140,7 +140,7 @@ def check_partial(node: BackpropOp, whose: str, k: int, partial: Any) -> None:
         error = GradientError
     elif partial.device is not device:
         error = DeviceError
-    elif not partial.dtype.is_float:
+    elif not partial.dtype.is_inexact:
         error = DTypeError
     elif not fits(partial.shape, spec, plan.layout.shape if op.kind == "elementwise" else None):
         error = ShapeError

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from minigrad.autodiff import engine
@@ -16,7 +17,7 @@ from minigrad.autodiff.checks import chosen, listed_tensors
 from minigrad.autodiff.function import Function
 from minigrad.autodiff.grads import GradStore, collected
 from minigrad.autodiff.owning import handed_out
-from minigrad.autograd import function, functional, graph
+from minigrad.autograd import forward_ad, function, functional, graph
 from minigrad.autograd.variable import Variable
 from minigrad.declare.advice import answering
 from minigrad.declare.manual import document_all
@@ -30,9 +31,10 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.testing import gradcheck, gradgradcheck
 
 __all__ = [
-    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "functional", "grad",
-    "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_enabled", "is_grad_enabled", "no_grad",
-    "set_detect_anomaly", "set_grad_enabled",
+    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",
+    "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_enabled",
+    "is_grad_enabled", "is_multithreading_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "set_multithreading_enabled",
 ]  # fmt: skip
 __dir__ = listed(__all__)
 if not TYPE_CHECKING:  # a type checker would otherwise accept every attribute of this module
@@ -54,10 +56,6 @@ def grad(
         Outputs to differentiate, and tensors with respect to which they are differentiated.
     grad_outputs : Tensor or sequence of Tensor, optional
         One incoming gradient per output; required for an output that is not a scalar.
-    retain_graph : bool, optional
-        Whether to keep the saved values of the graph; by default the value of `create_graph`.
-    create_graph : bool, default False
-        Whether the gradients can be differentiated again.
     only_inputs : bool, default True
         Must be True.
     allow_unused : bool, optional
@@ -65,8 +63,6 @@ def grad(
     is_grads_batched : bool, default False
         Whether dim 0 of each tensor in `grad_outputs` is a batch of incoming gradients; dim 0 of each gradient is then
         this batch.
-    materialize_grads : bool, default False
-        Whether the gradient of an unused input is zeros instead of None.
 
     Returns
     -------
@@ -85,7 +81,10 @@ def grad(
             "autograd.backward to fill .grad"
         )
     ys, cotangents = with_cotangents("autograd.grad", outputs, grad_outputs)
-    xs = chosen("autograd.grad", inputs)
+    edges: list[Any] = [inputs] if isinstance(inputs, (Tensor, graph.GradientEdge)) else list(inputs)
+    xs = chosen("autograd.grad", edges)
+    if not xs:
+        raise ArgumentError("autograd.grad: inputs must contain at least one tensor, got none; pass the leaves")
     unused = materialize_grads if allow_unused is None else allow_unused
     if materialize_grads and not unused:
         raise ArgumentError(
@@ -95,7 +94,14 @@ def grad(
     if is_grads_batched:
         return in_batches(ys, xs, cotangents, retain_graph, create_graph, unused, materialize_grads)
     gradients = engine.grad(ys, xs, cotangents, retain_graph, create_graph, unused)
-    return tuple([zeros_like(x) if g is None and materialize_grads else g for x, g in zip(xs, gradients, strict=True)])
+    if not materialize_grads:
+        return tuple(gradients)
+    if any(g is None and isinstance(edge, graph.GradientEdge) for edge, g in zip(edges, gradients)):
+        raise ArgumentError(
+            "autograd.grad: materialize_grads must be False for an unused input that is a GradientEdge, got True; pass "
+            "tensors"
+        )
+    return tuple([zeros_like(x).requires_grad_() if g is None else g for x, g in zip(xs, gradients, strict=True)])
 
 
 def in_batches(
@@ -131,10 +137,6 @@ def backward(
         Tensors to differentiate.
     grad_tensors : Tensor or sequence of Tensor, optional
         One incoming gradient per tensor; required for a tensor that is not a scalar.
-    retain_graph : bool, optional
-        Whether to keep the saved values of the graph; by default the value of `create_graph`.
-    create_graph : bool, default False
-        Whether the gradients can be differentiated again.
     grad_variables : None
         Older name of `grad_tensors`, which must be None.
     inputs : Tensor or sequence of Tensor, optional
@@ -168,6 +170,31 @@ def with_cotangents(name: str, outputs: Any, gradients: Any) -> tuple[list[Any],
                 f"shape, for example mg.ones_like(y), or differentiate y.sum()"
             )
     return ys, cotangents
+
+
+class set_multithreading_enabled(AbstractContextManager[None]):
+    """Accept PyTorch's switch for the threads of its engine; it has no effect, as a statement or as a `with` block.
+
+    Parameters
+    ----------
+    mode : bool
+        Whether PyTorch may run a backward pass in several threads.  Here it runs in the thread that calls it, and its
+        kernels use several threads.
+    """
+
+    enabled = True
+
+    def __init__(self, mode: bool) -> None:
+        self.before, set_multithreading_enabled.enabled = set_multithreading_enabled.enabled, bool(mode)
+
+    def __exit__(self, *error: object) -> None:
+        """End the block."""
+        set_multithreading_enabled.enabled = self.before
+
+
+def is_multithreading_enabled() -> bool:
+    """Return the last value of `set_multithreading_enabled`; True by default."""
+    return set_multithreading_enabled.enabled
 
 
 document_all(globals())

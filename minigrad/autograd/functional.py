@@ -6,16 +6,21 @@ in a graph with `create_graph`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad import func as transforms
+from minigrad.autodiff.checks import listed_tensors, node_of
+from minigrad.autodiff.engine import grad, reachable
+from minigrad.core.roles import Choice
 from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.creation import ones_like
-from minigrad.runtime.recording import set_grad_enabled
+from minigrad.runtime.recording import enable_grad, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tracers import Tracer
+from minigrad.runtime.var import Var
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 __dir__ = listed(__all__)
@@ -38,8 +43,6 @@ def jacobian(
         Point at which the derivative is computed.
     create_graph : bool, default False
         Whether the Jacobian can be differentiated again.
-    strict : bool, default False
-        Must be False: the derivative with respect to an unused input is zeros.
     vectorize : bool, default False
         Has no effect: the rows of the Jacobian are always computed in a batch.
     strategy : {"reverse-mode", "forward-mode"}
@@ -55,19 +58,20 @@ def jacobian(
     Raises
     ------
     ArgumentError
-        If `strict` is True, or `strategy` has another value.
+        If `strategy` has another value.
+    GradientError
+        If an output does not depend on an input and `strict` is True.
 
     Examples
     --------
     >>> mg.autograd.functional.jacobian(lambda x: x * x, mg.tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    if strategy not in ("reverse-mode", "forward-mode"):
-        raise ArgumentError(
-            f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}; pass "
-            "strategy='reverse-mode', for example"
-        )
-    xs = inputs_of("jacobian", inputs, strict)
+    Choice("reverse-mode", "forward-mode").expect("jacobian", strategy=strategy)
+    xs = inputs_of("jacobian", inputs, create_graph)
+    check_separate("jacobian", strict, vectorize)
+    if strict:
+        check_depends("jacobian", func, xs, 1 + create_graph)
     make = transforms.jacfwd if strategy == "forward-mode" else transforms.jacrev
     with set_grad_enabled(create_graph):
         return make(func, which(inputs))(*xs)
@@ -87,8 +91,6 @@ def hessian(
         Point at which the derivative is computed.
     create_graph : bool, default False
         Whether the Hessian can be differentiated again.
-    strict : bool, default False
-        Must be False: the derivative with respect to an unused input is zeros.
     vectorize : bool, default False
         Has no effect: rows are always computed in a batch.
     outer_jacobian_strategy : str, default "reverse-mode"
@@ -101,17 +103,19 @@ def hessian(
 
     Raises
     ------
-    ArgumentError
-        If `strict` is True.
     GradientError
-        If `func` does not return a tensor of one element.
+        If an output does not depend on an input and `strict` is True, or `func` does not
+        return a tensor of one element.
 
     Examples
     --------
     >>> mg.autograd.functional.hessian(lambda x: (x * x * x).sum(), mg.tensor([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """
-    xs = inputs_of("hessian", inputs, strict)
+    xs = inputs_of("hessian", inputs, create_graph)
+    check_separate("hessian", strict, vectorize)
+    if strict:
+        check_depends("hessian", scalar("hessian", func), xs, 2)
     with set_grad_enabled(create_graph):
         return transforms.hessian(scalar("hessian", func), which(inputs))(*xs)
 
@@ -127,10 +131,6 @@ def vjp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
         Point at which the derivative is computed.
     v : Tensor or tuple of Tensor, optional
         Incoming gradient, nested like the output; by default 1 for an output of one element.
-    create_graph : bool, default False
-        Whether the product can be differentiated again.
-    strict : bool, default False
-        Must be False: the derivative with respect to an unused input is zeros.
 
     Returns
     -------
@@ -141,10 +141,9 @@ def vjp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 
     Raises
     ------
-    ArgumentError
-        If `strict` is True.
     GradientError
-        If `v` is missing and the output has more than one element.
+        If an output does not depend on an input and `strict` is True, or `v` is missing and
+        the output has more than one element.
 
     Examples
     --------
@@ -152,7 +151,9 @@ def vjp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
     >>> product.tolist()
     [2.0, 40.0]
     """
-    xs = inputs_of("vjp", inputs, strict)
+    xs = inputs_of("vjp", inputs, create_graph)
+    if strict:
+        check_depends("vjp", func, xs, 1 + create_graph)
     with set_grad_enabled(create_graph):
         y, pull = transforms.vjp(func, *xs)
         if v is None:
@@ -176,10 +177,6 @@ def jvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
         Point at which the derivative is computed.
     v : Tensor or tuple of Tensor, optional
         Tangent, nested like the inputs; by default 1 for an input of one element.
-    create_graph : bool, default False
-        Whether the product can be differentiated again.
-    strict : bool, default False
-        Must be False: the derivative with respect to an unused input is zeros.
 
     Returns
     -------
@@ -190,10 +187,9 @@ def jvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 
     Raises
     ------
-    ArgumentError
-        If `strict` is True.
     GradientError
-        If `v` is missing and the inputs have more than one element.
+        If an output does not depend on an input and `strict` is True, or `v` is missing and
+        the inputs have more than one element.
 
     Examples
     --------
@@ -201,7 +197,9 @@ def jvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
     >>> product.tolist()
     [2.0, 40.0]
     """
-    xs = inputs_of("jvp", inputs, strict)
+    xs = inputs_of("jvp", inputs, create_graph)
+    if strict:
+        check_depends("jvp", func, xs, 1 + create_graph)
     with set_grad_enabled(create_graph):
         return transforms.jvp(func, xs, tangents("jvp", inputs, xs, v))
 
@@ -217,10 +215,6 @@ def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
         Point at which the derivative is computed.
     v : Tensor or tuple of Tensor, optional
         Vector, nested like the inputs; by default 1 for an input of one element.
-    create_graph : bool, default False
-        Whether the product can be differentiated again.
-    strict : bool, default False
-        Must be False: the derivative with respect to an unused input is zeros.
 
     Returns
     -------
@@ -231,10 +225,9 @@ def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 
     Raises
     ------
-    ArgumentError
-        If `strict` is True.
     GradientError
-        If `v` is missing and the inputs have more than one element, or `func` does not return one element.
+        If an output does not depend on an input and `strict` is True, or `v` is missing and
+        the inputs have more than one element, or `func` does not return one element.
 
     Notes
     -----
@@ -246,7 +239,9 @@ def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
     >>> product.tolist()
     [6.0, 12.0]
     """
-    xs = inputs_of("hvp", inputs, strict)
+    xs = inputs_of("hvp", inputs, create_graph)
+    if strict:
+        check_depends("hvp", scalar("hvp", func), xs, 2)
     gradient = transforms.grad_and_value(scalar("hvp", func), which(inputs))
     with set_grad_enabled(create_graph):
         (_, y), (product, _) = transforms.jvp(gradient, xs, tangents("hvp", inputs, xs, v))
@@ -264,10 +259,6 @@ def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
         Point at which the derivative is computed.
     v : Tensor or tuple of Tensor, optional
         Vector, nested like the inputs; by default 1 for an input of one element.
-    create_graph : bool, default False
-        Whether the product can be differentiated again.
-    strict : bool, default False
-        Must be False: the derivative with respect to an unused input is zeros.
 
     Returns
     -------
@@ -278,10 +269,9 @@ def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 
     Raises
     ------
-    ArgumentError
-        If `strict` is True.
     GradientError
-        If `v` is missing and the inputs have more than one element, or `func` does not return one element.
+        If an output does not depend on an input and `strict` is True, or `v` is missing and
+        the inputs have more than one element, or `func` does not return one element.
 
     Notes
     -----
@@ -293,7 +283,9 @@ def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
     >>> product.tolist()
     [6.0, 12.0]
     """
-    xs = inputs_of("vhp", inputs, strict)
+    xs = inputs_of("vhp", inputs, create_graph)
+    if strict:
+        check_depends("vhp", scalar("vhp", func), xs, 2)
     ts = tangents("vhp", inputs, xs, v)
     with set_grad_enabled(create_graph):
         y = scalar("vhp", func)(*xs)
@@ -305,16 +297,43 @@ def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 # ---- arguments ------------------------------------------------------------------------------------------------------
 
 
-def inputs_of(name: str, inputs: Any, strict: bool) -> tuple[Tensor, ...]:
-    """Return the inputs as a tuple, after checking them."""
-    if strict:
-        raise ArgumentError(
-            f"{name}: strict=True is not supported, because the derivative with respect to an unused input is zero; "
-            "pass strict=False"
-        )
+def inputs_of(name: str, inputs: Any, create_graph: bool) -> tuple[Tensor, ...]:
+    """Return the inputs as a tuple, after checking them; with create_graph, all of them require a gradient."""
     xs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     expect_tensors(name, *xs)
+    if create_graph:
+        xs = tuple([x if x.requires_grad or isinstance(x, Tracer) else Var.placeholder(x) for x in xs])
     return xs
+
+
+def check_separate(name: str, strict: bool, vectorize: bool) -> None:
+    """Raise ArgumentError for two options that PyTorch does not combine."""
+    if strict and vectorize:
+        raise ArgumentError(
+            f"{name}: strict=True and vectorize=True cannot be combined, as in PyTorch; omit vectorize, which has no "
+            "effect"
+        )
+
+
+def check_depends(name: str, func: Fn, xs: tuple[Tensor, ...], order: int) -> None:
+    """Raise GradientError unless each output, or its gradients for order 2, depends on each input."""
+    with enable_grad():
+        leaves = [Var.placeholder(x.detach()) for x in xs]
+        ys = listed_tensors(func(*leaves))
+        for i, y in enumerate(ys):
+            check_reaches(name, [y], leaves, f"output {i}")
+        if order == 2:
+            check_reaches(name, grad(ys, leaves, create_graph=True), leaves, "the gradient")
+
+
+def check_reaches(name: str, ys: Sequence[Any], leaves: list[Var], what: str) -> None:
+    """Raise GradientError if the graph of tensors does not end at all of the leaves."""
+    reached = {leaf.id for leaf in reachable([node_of(y) for y in ys if y.requires_grad])[1]}
+    for k, leaf in enumerate(leaves):
+        if leaf.id not in reached:
+            raise GradientError(
+                f"{name}: {what} must depend on input {k}, but it does not; pass strict=False for zeros"
+            )
 
 
 def which(inputs: Any) -> Any:
@@ -331,7 +350,11 @@ def tangents(name: str, inputs: Any, xs: tuple[Tensor, ...], v: Any) -> tuple[Te
                 "the same shape"
             )
         return (ones_like(xs[0]),)
-    return (v,) if isinstance(v, Tensor) else tuple(v)
+    ts = (v,) if isinstance(v, Tensor) else tuple(v)
+    expect_tensors(f"{name}: v", *ts)
+    if len(ts) != len(xs):
+        raise GradientError(f"{name}: v must have one tensor for each of the {len(xs)} inputs, got {len(ts)}")
+    return ts
 
 
 def scalar(name: str, func: Fn) -> Fn:

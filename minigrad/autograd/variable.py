@@ -41,7 +41,6 @@ class Variable(metaclass=VariableType):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> x = Variable(mg.ones(2), requires_grad=True)
     >>> x.requires_grad, isinstance(x, Variable)
     (True, True)

@@ -2,8 +2,8 @@
 
 A request (`core/requests.py`) specifies a computation on operands and results, given as `Spec`s: layout and dtype, no
 data.  `prepare` chooses or compiles a kernel once, and returns a `Launch` (`launch.py`): a record of steps, called with
-the operands' storage buffers and then the results'.  A call plan caches it (`runtime/plans.py`), so the next call with
-the same layouts is one look-up.  Shapes, dtypes and devices have been checked before; a backend never promotes,
+the operands' storage buffers and then the results'.  A call plan caches it (`runtime/plans.py`), so the next call
+with the same layouts is one look-up.  Shapes, dtypes and devices have been checked before; a backend never promotes,
 broadcasts or allocates results.  `lowering/` has the services for any device, composed of simpler requests.
 """
 

@@ -3,6 +3,8 @@
 `mg.cuda.deterministic` chooses between reproducible sums and faster ones.
 """
 
+from minigrad.backends.switches import flags as flags
+
 enabled = False
 benchmark = False
 deterministic = True

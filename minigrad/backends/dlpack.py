@@ -141,7 +141,7 @@ def dtype_of(code: int, bits: int, lanes: int) -> DType:
     Raise DTypeError for a code that minigrad does not support.
     """
     for dtype in ALL:
-        if (KINDS[dtype.name.rstrip("0123456789")], 8 * dtype.itemsize, 1) == (code, bits, lanes):
+        if (KINDS.get(dtype.name.rstrip("0123456789")), 8 * dtype.itemsize, 1) == (code, bits, lanes):
             return dtype
     raise DTypeError(
         f"from_dlpack: minigrad has no dtype for the DLPack type code {code} with {bits} bits and {lanes} lanes; "

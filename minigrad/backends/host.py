@@ -52,7 +52,8 @@ class HostMemory(Backend):
             return super().converted(values, dtype, device)
         storage = self.allocate(values.size, dtype, device)
         # An element that overflows becomes inf, without a warning.  None overflows in a wider dtype except float16.
-        safe = values.itemsize <= dtype.itemsize > 2
+        # A real number becomes a part of a complex dtype, which has half of its size.
+        safe = values.itemsize <= dtype.itemsize > 2 and (values.dtype.kind == "c" or not dtype.is_complex)
         with nullcontext() if safe else np.errstate(all="ignore"):
             np.copyto(storage.buffer[: values.size].view(dtype.numpy), values, casting="unsafe")
         return storage

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from minigrad.backends.launch import Constant, Executable, Flag, Launch, Part, Scratch, Step, as_launch
 from minigrad.core.device import CPU
-from minigrad.core.dtype import DType, as_dtype, cast_array, float64, int64
+from minigrad.core.dtype import DType, as_dtype, cast_array, complex128, float64, int64
 from minigrad.core.layout import Layout, along
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.reducer import Reducer
@@ -156,6 +156,21 @@ class Steps:
         launch = self.backend.prepare(request, tuple([y.spec for y in outs]), *[x.spec for x in operands])
         self.then(launch, *operands, *outs, unless_same=unless_same)
 
+    def ask_summed(self, request: Request, out: Value, *operands: Value) -> None:
+        """Prepare a request that adds up its last operand; float16 and bfloat16 are added in float32 and rounded once.
+
+        A sum in half precision would stop at 2048 (float16) or 256 (bfloat16) ones.
+        """
+        kept = out.dtype.accumulate
+        if not out.dtype.is_float or kept is out.dtype:
+            self.ask(request, out, *operands)
+            return
+        *others, added = operands
+        total, wide = self.work(out.shape, kept), self.work(added.shape, kept)
+        self.copy(wide, added)
+        self.ask(request, total, *others, wide)
+        self.copy(out, total)
+
     def each(
         self, scalar: ScalarFn, out: Value | Sequence[Value], *operands: Value, compute: np.dtype[Any] | None = None
     ) -> None:
@@ -229,8 +244,8 @@ def through_terms(steps: Steps, reducer: Reducer, compute: np.dtype[Any], dims: 
 
 
 def wide(dtype: DType) -> DType:
-    """Return the dtype of sums of products: float64, which is rounded once, or int64, whose low bits are exact."""
-    return float64 if dtype.is_float else int64
+    """Return the dtype of sums of products: float64 or complex128, rounded once, or int64, whose low bits are exact."""
+    return complex128 if dtype.is_complex else float64 if dtype.is_float else int64
 
 
 def shortened(shape: Ints, dims: Sequence[int]) -> Ints:

@@ -6,12 +6,15 @@ training with more comments.
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import minigrad as mg
-from minigrad.cli.progress import progress
 from minigrad.data import load_digits
+from minigrad.kernels.notice import watched
 from minigrad.runtime.ahead import announce
 
 
@@ -108,3 +111,22 @@ def train_digits(epochs: int, batch: int = 64, rate: float = 0.1, momentum: floa
     print(f"   {times[-1] - times[0]:.2f} s of training: {first:.2f} s for the first epoch, which compiles or")
     print(f"   loads the kernels, then {rest * 1000:.0f} ms for each of the other {epochs - 1}")
     return float(accuracy)
+
+
+# ---- a progress bar --------------------------------------------------------------------------------------------------
+
+
+def progress(*steps: Any, **words: Any) -> Any:
+    """Return a tqdm progress bar on stderr, which is disabled if stderr is not a terminal.
+
+    The arguments are those of tqdm.  In a file or a pipe, every update would add text.  The terminal of a container may
+    report 0 columns and 0 lines, for which tqdm draws nothing; the bar then assumes 80 columns and 24 lines.
+    """
+    from tqdm import tqdm
+
+    try:
+        known = all(os.get_terminal_size(sys.stderr.fileno()))
+    except (AttributeError, OSError, ValueError):  # stderr is missing or is not a terminal
+        known = True
+    size: dict[str, Any] = {"dynamic_ncols": True} if known else {"ncols": 80, "nrows": 24}
+    return tqdm(*steps, **size, disable=not watched(), **words)

@@ -8,6 +8,7 @@ import platform
 import sys
 from collections import Counter
 from importlib import metadata
+from pathlib import Path
 from typing import Final
 
 import minigrad as mg
@@ -21,7 +22,7 @@ from minigrad.errors import MinigradError
 from minigrad.kernels.calling import team
 from minigrad.kernels.cpu.processor import features, level
 from minigrad.kernels.objects import settings as settings_of_numba
-from minigrad.kernels.store import cache_folder, loaded, source, writable_folder
+from minigrad.kernels.store import cache_folder, loaded, site_folder, source, writable_folder
 from minigrad.runtime.recording import definition_of
 from minigrad.viz.explain import kernel_files
 from minigrad.viz.picture import PACKAGES
@@ -58,6 +59,7 @@ def report() -> dict[str, str]:
     except (MinigradError, ImportError) as error:
         lines["kernel error"] = str(error)
     lines["kernel cache"] = cache_text()
+    lines["site cache"] = site_text()
     lines["pack"] = pack_text()
     lines["kernels here"] = ", ".join(f"{count} {origin}" for origin, count in sorted(origins().items())) or "none"
     lines["parallel from"] = f"{settings.parallel_threshold} elements"
@@ -91,9 +93,23 @@ def cache_text() -> str:
         folder = cache_folder()
     except MinigradError as error:
         return f"none, each process compiles its own kernels: {error}"
+    return f"{content_text(folder)}, without a limit of its size, {access_text()}"
+
+
+def site_text() -> str:
+    """Return the administrator's cache folder with its content as text, or the reason why it is not used."""
+    try:
+        folder = site_folder()
+    except MinigradError as error:
+        return f"not used: {error}"
+    return "none; MINIGRAD_SITE_CACHE_DIR names one" if folder is None else content_text(folder)
+
+
+def content_text(folder: Path) -> str:
+    """Return a folder with the number of its kernels and their size as text."""
     files = [f for f in folder.rglob("*") if f.is_file()]
     kernels = sum(1 for f in files if f.suffix == ".py")
-    return f"{folder}: {kernels} kernels, {sum(f.stat().st_size for f in files) / 1e6:.1f} MB, {access_text()}"
+    return f"{folder}: {kernels} kernels, {sum(f.stat().st_size for f in files) / 1e6:.1f} MB"
 
 
 def access_text() -> str:

@@ -26,6 +26,7 @@ GREETING = """minigrad: an autograd framework to read, to inspect and to train w
     python -m minigrad demo        a gradient, its check and its graph, then a network that reads digits
     python -m minigrad tutorial    the notebooks, from finite differences to a network, in Jupyter
     python -m minigrad doctor      the features of this machine, and missing packages
+    python -m minigrad where softmax    its files: declaration, gradient, kernels, tests
     python -m minigrad kernel mul  the loop that is compiled for an op
     python -m minigrad warmup      compile the common kernels now instead of when they are first used
     python -m minigrad pack --cpu x86-64-v3   compile them into the package, so that a wheel contains them
@@ -33,7 +34,6 @@ GREETING = """minigrad: an autograd framework to read, to inspect and to train w
 
 In Python:
 
-    >>> import minigrad as mg
     >>> x = mg.Var([3., 1., 4.], name="x")
     >>> y = x * x + x * 5. + 4.
     >>> mg.viz.step(y)          # the backward pass, step by step, in a notebook

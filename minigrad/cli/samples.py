@@ -15,7 +15,7 @@ import minigrad as mg
 from minigrad.core.device import Device
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
-from minigrad.core.window import Window
+from minigrad.core.shape import Window
 from minigrad.declare.record import schema
 from minigrad.ops.indexing.checks import Refusal
 

@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import suppress
 from multiprocessing import get_context
 from typing import Any
 
 import minigrad as mg
-from minigrad.cli.progress import progress
+from minigrad.cli.demo import progress
+from minigrad.cli.rehearsal import rehearse
 from minigrad.config import settings
 from minigrad.errors import KernelError
+from minigrad.kernels.calling import team
 from minigrad.kernels.notice import CacheError, require_cache, silence
-from minigrad.kernels.store import cache_folder, without_compiler, writable_folder
+from minigrad.kernels.store import cache_folder, keep, without_compiler, writable_folder
 
 Work = Callable[[Any, tuple[int, int]], Any]
 SIZES = ((8, 16), (512, 640))  # below and above the threshold from which all threads are used
@@ -194,14 +198,19 @@ def quiet() -> None:
     settings.compile_ahead = False
 
 
+def expect_cache() -> None:
+    """Raise KernelError if nothing can be compiled or stored."""
+    if without_compiler():
+        raise KernelError("warmup: nothing to compile with NUMBA_DISABLE_JIT=1; unset NUMBA_DISABLE_JIT")
+    writable_folder()
+
+
 def run(dtypes: tuple[str, ...] = ("float32",), jobs: int | None = None) -> int:
     """Compile common kernels for dtypes in `jobs` processes; return 1 if a piece of work fails, otherwise 0.
 
     Raises KernelError if nothing can be compiled or stored.
     """
-    if without_compiler():
-        raise KernelError("warmup: nothing to compile with NUMBA_DISABLE_JIT=1; unset NUMBA_DISABLE_JIT")
-    writable_folder()
+    expect_cache()
     start, before = time.perf_counter(), kernels()
     tasks = [(name, dtype, shape) for dtype in dtypes for shape in SIZES[::-1] for name in WORK]
     # Each process starts a new interpreter, because a forked process would lack the threads of its parent.  Without
@@ -216,6 +225,44 @@ def run(dtypes: tuple[str, ...] = ("float32",), jobs: int | None = None) -> int:
     for line in failed:
         print(f"warmup: {line}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def run_script(script: str, arguments: list[str], jobs: int | None = None) -> int:
+    """Run a script once, and compile the kernels that it needs in `jobs` processes; return 1 if one of them fails.
+
+    Raises KernelError if nothing can be compiled or stored.
+    """
+    start, context = time.perf_counter(), get_context("spawn")
+    expect_cache()
+    received, sent = context.Pipe(duplex=False)
+    child = context.Process(target=rehearse, args=(script, arguments, sent))
+    os.environ["NUMBA_DISABLE_JIT"] = "1"  # for the child only
+    try:
+        child.start()
+    finally:
+        del os.environ["NUMBA_DISABLE_JIT"]
+    sent.close()
+    failed, before, tasks = [], kernels(), dict[Future[Any], str]()
+    with ProcessPoolExecutor(jobs or os.cpu_count(), context, initializer=quiet) as pool:
+        tasks[pool.submit(team)] = "team"
+        with suppress(EOFError):  # the script has ended
+            while True:
+                name, file = received.recv()
+                tasks[pool.submit(stored, name, file)] = name
+        failed = [f"{name}: {error}" for task, name in tasks.items() if (error := task.exception()) is not None]
+    child.join()
+    print(f"{len(tasks)} kernels of {script} are compiled after {time.perf_counter() - start:.1f} s; "
+          f"{cache_folder()} holds {kernels()}, {kernels() - before} of them new")  # fmt: skip
+    if child.exitcode:
+        failed.append(f"{script} ended with the status {child.exitcode}")
+    for line in failed:
+        print(f"warmup: {line}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def stored(name: str, file: str) -> None:
+    """Compile a kernel whose text is in the kernel cache, in a worker process, unless another process does."""
+    keep(name, file, (cache_folder() / file).read_text(encoding="utf-8"), threading.Lock())
 
 
 def watch(pending: dict[Future[str], tuple[Any, ...]], before: int) -> list[str]:

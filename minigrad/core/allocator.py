@@ -450,7 +450,7 @@ class CpuAllocator(Allocator):
     def _scribble(self, buffer: np.ndarray[Any, Any], dtype: DType) -> None:
         if self._fill == "zero":
             buffer.fill(0)
-        elif dtype.is_float:
+        elif dtype.is_inexact:
             buffer.view(dtype.numpy).fill(np.nan)
         elif dtype.is_int:
             buffer.view(np.uint8).fill(0xCD)

@@ -84,6 +84,9 @@ Wide = Condition(
     DTypeError, "expected float32 or float64", "convert with .to(mg.float32)",
     lambda x, _: x.dtype.is_float and x.dtype.itemsize >= 4,
 )  # fmt: skip
+Complex = Condition(
+    DTypeError, "have a complex dtype", "convert it with .to(mg.complex64)", lambda x, _: x.dtype.is_complex
+)
 Boolean = Condition(DTypeError, "be bool", "compare first, as in x > 0", lambda x, _: x.dtype.kind == "bool")
 
 

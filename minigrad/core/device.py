@@ -38,6 +38,16 @@ class Device:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Device cannot be changed, so {name} cannot be set; create another mg.device")
 
+    def __enter__(self) -> Device:
+        """Open a block in which this thread or task creates tensors here, unless a call has a `device` argument."""
+        _blocks.set((*_blocks.get(), self))
+        return self
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        """End the block: the default device is that from before."""
+        # A generator may end the block in another thread, where it never held: there is nothing to end then.
+        _blocks.set(_blocks.get()[:-1])
+
     def __str__(self) -> str:
         # There may be many cuda devices, so the name of one always has its index.
         return f"{self.kind}:{self.index}" if self.index or self.kind == "cuda" else self.kind
@@ -112,14 +122,27 @@ CPU = as_device("cpu")
 REFERENCE = as_device("reference")
 
 _default = [CPU]
+_blocks: ContextVar[tuple[Device, ...]] = ContextVar("blocks", default=())  # the devices of the open `with` blocks
 
 
 def default_device() -> Device:
     """Return the device of tensors that are created without a `device` argument."""
-    others = replaced.get()
-    return _default[0] if others is None else others.get(_default[0], _default[0])
+    blocks, others = _blocks.get(), replaced.get()
+    chosen = blocks[-1] if blocks else _default[0]
+    return chosen if others is None else others.get(chosen, chosen)
 
 
 def set_default_device(device: str | int | Device) -> None:
-    """Set the device of tensors that are created without a `device` argument."""
-    _default[0] = _named(device)
+    """Set the device of tensors that are created without a `device` argument.
+
+    Raises:
+        DeviceError: the thread is inside a `with` block of a device, which would hide the change until its end.
+    """
+    chosen = _named(device)
+    if blocks := _blocks.get():
+        raise DeviceError(
+            f"set_default_device: expected a call outside of device blocks, got {str(chosen)!r} inside a block of "
+            f"{str(blocks[-1])!r}, which would hide it until its end; write `with mg.device({str(chosen)!r}):` here",
+            device=device,
+        )
+    _default[0] = chosen

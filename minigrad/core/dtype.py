@@ -24,25 +24,26 @@ class DType:
 
     Attributes:
         name, short: the long and the short name, for example "float32" and "f32".
-        kind: "bool", "uint", "int" or "float".
-        code: the index in the table of dtypes, from bool to float64.
+        kind: "bool", "uint", "int", "float" or "complex".
+        code: the index in the table of dtypes, from bool to complex128.
         itemsize: bytes per element in memory.
         storage: the NumPy dtype of the memory; float16 and bfloat16 are uint16 there.
         storage_code: NumPy's id of `storage`.
         numpy: the NumPy dtype with the same meaning, `ml_dtypes.bfloat16` included.
         compute: the NumPy dtype in registers; float16 and bfloat16 are float32 there.
-        sum_dtype: the dtype of a sum: int64 for bools and integers, the dtype itself for floats.
+        sum_dtype: the dtype of a sum: int64 for bools and integers, otherwise the dtype itself.
         accumulator: the NumPy dtype of the running sum, at least as wide as the result.
         accumulate: the DType in which partial sums are stored: int64 for bools and integers, float32 for float16 and
             bfloat16, otherwise the dtype itself.
-        is_float, is_int, is_signed: whether the dtype is a float; an integer (signed or not); a float or signed
-        integer.
-        lowest, highest: the ends of the range as Python numbers, which are infinities for floats.
+        is_float, is_complex, is_inexact: whether the dtype is a float; is complex; is one of both, and so has
+            gradients.
+        is_int, is_signed: whether the dtype is an integer (signed or not); a signed integer, a float or complex.
+        lowest, highest: the ends of the range as Python numbers, which are infinities for floats and complex dtypes.
     """
 
     __slots__ = (
-        "accumulate", "accumulator", "code", "compute", "highest", "is_float", "is_int", "is_signed", "itemsize",
-        "kind", "lowest", "name", "numpy", "short", "storage", "storage_code", "sum_dtype",
+        "accumulate", "accumulator", "code", "compute", "highest", "is_complex", "is_float", "is_inexact", "is_int",
+        "is_signed", "itemsize", "kind", "lowest", "name", "numpy", "short", "storage", "storage_code", "sum_dtype",
     )  # fmt: skip
     name: str
     short: str
@@ -56,7 +57,9 @@ class DType:
     accumulator: np.dtype[Any]
     accumulate: DType
     sum_dtype: DType
+    is_complex: bool
     is_float: bool
+    is_inexact: bool
     is_int: bool
     is_signed: bool
     lowest: int | float
@@ -70,14 +73,13 @@ class DType:
         """Return whether the dtype is a float: PyTorch's name of `is_float`."""
         return self.is_float
 
-    @property
-    def is_complex(self) -> bool:
-        """Return False, because minigrad does not support complex dtypes."""
-        return False
-
     def to_real(self) -> DType:
-        """Return the dtype itself: all dtypes are real."""
-        return self
+        """Return the dtype of the real part: float32 for complex64, float64 for complex128, otherwise the dtype."""
+        return float32 if self is complex64 else float64 if self is complex128 else self
+
+    def to_complex(self) -> DType:
+        """Return the complex dtype with parts of this dtype: complex128 for float64, complex64 for all other dtypes."""
+        return complex128 if self is float64 or self is complex128 else complex64
 
     def __str__(self) -> str:
         return self.name
@@ -95,12 +97,13 @@ def _make_dtype(code: int, name: str, short: str, kind: str, logical: Any) -> DT
     numpy = np.dtype(logical)
     lowest, highest = _range(kind, numpy)
     storage = np.dtype(np.uint16) if half else numpy
-    wide = np.dtype(np.int64) if kind != "float" else np.dtype(np.float32 if half else np.float64)
+    inexact = kind in ("float", "complex")
+    wide = np.dtype({"float": np.float32 if half else np.float64, "complex": np.complex128}.get(kind, np.int64))
     facts: dict[str, Any] = {
         "name": name, "short": short, "kind": kind, "code": code, "itemsize": numpy.itemsize, "numpy": numpy,
         "storage": storage, "storage_code": storage.num, "compute": np.dtype(np.float32) if half else numpy,
-        "accumulator": wide, "is_float": kind == "float", "is_int": kind in ("int", "uint"),
-        "is_signed": kind in ("int", "float"), "lowest": lowest, "highest": highest,
+        "accumulator": wide, "is_float": kind == "float", "is_complex": kind == "complex", "is_inexact": inexact,
+        "is_int": kind in ("int", "uint"), "is_signed": inexact or kind == "int", "lowest": lowest, "highest": highest,
     }  # fmt: skip
     for fact, value in facts.items():
         object.__setattr__(dtype, fact, value)
@@ -108,7 +111,7 @@ def _make_dtype(code: int, name: str, short: str, kind: str, logical: Any) -> DT
 
 
 def _range(kind: str, numpy: np.dtype[Any]) -> tuple[int | float, int | float]:
-    if kind == "float":
+    if kind in ("float", "complex"):
         return -math.inf, math.inf
     if kind == "bool":
         return False, True
@@ -130,15 +133,18 @@ _TABLE: tuple[tuple[str, str, str, Any], ...] = (
     ("bfloat16", "bf16", "float", ml_dtypes.bfloat16),
     ("float32", "f32", "float", np.float32),
     ("float64", "f64", "float", np.float64),
+    ("complex64", "c64", "complex", np.complex64),
+    ("complex128", "c128", "complex", np.complex128),
 )
 ALL: tuple[DType, ...] = tuple(_make_dtype(code, *row) for code, row in enumerate(_TABLE))
-bool_, uint8, int8, uint16, int16, uint32, int32, int64, uint64, float16, bfloat16, float32, float64 = ALL
-u8, i8, u16, i16, u32, i32, i64, u64, f16, bf16, f32, f64 = ALL[1:]
+bool_, uint8, int8, uint16, int16, uint32, int32, int64, uint64, float16, bfloat16, float32, float64 = ALL[:13]
+complex64, complex128 = COMPLEXES = ALL[13:]
+u8, i8, u16, i16, u32, i32, i64, u64, f16, bf16, f32, f64, c64, c128 = ALL[1:]
 FLOATS: tuple[DType, ...] = tuple(dtype for dtype in ALL if dtype.is_float)
 INTS: tuple[DType, ...] = tuple(dtype for dtype in ALL if dtype.is_int)
 
 for _dtype in ALL:
-    object.__setattr__(_dtype, "sum_dtype", _dtype if _dtype.is_float else int64)
+    object.__setattr__(_dtype, "sum_dtype", _dtype if _dtype.is_inexact else int64)
     _half = _dtype.is_float and _dtype.itemsize == 2
     object.__setattr__(_dtype, "accumulate", float32 if _half else _dtype.sum_dtype)
 
@@ -147,13 +153,15 @@ DTypeLike = Union[DType, str, type, "np.dtype[Any]"]
 _default_float = [float32]
 _by_name: dict[str, DType] = {word: dtype for dtype in ALL for word in (dtype.name, dtype.short)}
 _by_name.update({"bool_": bool_, "float": float32, "int": int64, "half": float16, "double": float64})
+_by_name.update({"cfloat": complex64, "cdouble": complex128})
 BY_NUMPY: dict[Any, DType] = {dtype.numpy: dtype for dtype in ALL}
 
 
 def as_dtype(obj: object) -> DType:
-    """Return the DType for `obj`: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float.
+    """Return the DType for `obj`: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float, complex.
 
-    Python's float means float64 and int means int64, as in NumPy and PyTorch; the name "float" is the default float.
+    Python's float means float64, int means int64 and complex means complex128, as in NumPy and PyTorch; the name
+    "float" is the default float.
 
     Raises:
         DTypeError: minigrad has no such dtype.
@@ -171,6 +179,8 @@ def as_dtype(obj: object) -> DType:
         result = float64
     elif obj is int:
         result = int64
+    elif obj is complex:
+        result = complex128
     elif obj is bool:
         result = bool_
     elif isinstance(obj, np.dtype):
@@ -189,9 +199,14 @@ def default_float() -> DType:
     return _default_float[0]
 
 
+def default_complex() -> DType:
+    """Return the dtype to which Python complex numbers are converted, whose parts have the default float dtype."""
+    return _default_float[0].to_complex()
+
+
 def inferred(kind: type) -> DType:
-    """Return the dtype of numbers of a Python type: floats have the default float dtype."""
-    return default_float() if kind is float else as_dtype(kind)
+    """Return the dtype of numbers of a Python type: floats and complex numbers have the default dtypes."""
+    return default_float() if kind is float else default_complex() if kind is complex else as_dtype(kind)
 
 
 def set_default_float(dtype: DTypeLike) -> None:
@@ -211,12 +226,16 @@ def set_default_float(dtype: DTypeLike) -> None:
 
 
 def _join(a: DType, b: DType) -> DType | None:
-    """Return the smallest dtype of the higher category that can represent both: one step in bool < integers < floats.
+    """Return the smallest dtype of the higher category that can represent both.
+
+    The categories are bool < integers < floats < complex numbers.
 
     The result is None for uint64 with a signed integer: no integer dtype can represent both.
     """
     if a is b or b.kind == "bool":
         return a
+    if a.is_complex or b.is_complex:  # a float64 next to a complex64 needs the parts of a complex128
+        return complex128 if float64 in (a.to_real(), b.to_real()) else complex64
     if a.kind == "bool" or (b.is_float and not a.is_float):
         return b
     if a.is_float and not b.is_float:
@@ -235,8 +254,10 @@ _promotions: dict[tuple[DType, DType], DType] = {pair: dtype for pair, dtype in 
 def promote(a: DType, b: DType) -> DType:
     """Return the dtype that two operands promote to.
 
-    The order is bool < integers < floats. Two integers promote to the smallest integer dtype that represents both, an
-    integer and a float to the dtype of the float, and two floats to the smallest float dtype that represents both.
+    The order is bool < integers < floats < complex numbers. Two integers promote to the smallest integer dtype that
+    represents both, an integer and a float to the dtype of the float, and two floats to the smallest float dtype that
+    represents both. A complex dtype and any other promote to complex128 if one of them has the width of float64, and
+    to complex64 otherwise.
     Raises DTypeError for uint64 with a signed integer, because no integer dtype represents both.
 
     Example:
@@ -260,8 +281,8 @@ def promote_all(operands: Iterable[tuple[DType, int]]) -> DType:
     """Return the dtype that operands promote to, from pairs of the dtype and the number of dims of an operand.
 
     The operands with dims are promoted first, then the operands without dims. An operand without dims changes the
-    result only if its category is higher, in the order bool < integers < floats. So, as in PyTorch, a scalar tensor
-    does not widen the dtype of a tensor with dims.
+    result only if its category is higher, in the order bool < integers < floats < complex numbers. So, as in PyTorch, a
+    scalar tensor does not widen the dtype of a tensor with dims: a complex scalar next to floats takes their width.
 
     Example:
         >>> promote_all([(float32, 1), (float64, 0)]), promote_all([(int32, 1), (float64, 0)])
@@ -276,24 +297,31 @@ def promote_all(operands: Iterable[tuple[DType, int]]) -> DType:
         result = scalar or whole
         assert result is not None
         return result
+    if scalar.is_complex and whole.is_float:
+        return whole.to_complex()
     return promote(whole, scalar) if category(scalar) > category(whole) else whole
 
 
 def category(dtype: DType) -> int:
-    """Return 0 for bool, 1 for integers, 2 for floats."""
-    return 2 if dtype.is_float else int(dtype.is_int)
+    """Return 0 for bool, 1 for integers, 2 for floats, 3 for complex numbers."""
+    return 3 if dtype.is_complex else 2 if dtype.is_float else int(dtype.is_int)
+
+
+def bits_of(dtype: DType) -> DType:
+    """Return the unsigned integer dtype of the same size, or the dtype itself: no integer has the 16 bytes of two."""
+    return _by_name.get(f"uint{8 * dtype.itemsize}", dtype)
 
 
 def finfo(type: Any = None, /) -> SimpleNamespace:
-    """Return the limits of a float dtype, by default of the default float dtype.
+    """Return the limits of a float dtype, or of the parts of a complex dtype; by default of the default float dtype.
 
     `type` is a dtype or a tensor. The limits are bits, eps, max, min, smallest_normal, tiny (the same as
     smallest_normal), resolution (10 to the power of minus the number of decimal digits) and dtype.
 
     Raises:
-        DTypeError: the dtype is not a float dtype.
+        DTypeError: the dtype is neither a float nor a complex dtype.
     """
-    dtype = default_float() if type is None else as_dtype(getattr(type, "dtype", type))
+    dtype = default_float() if type is None else as_dtype(getattr(type, "dtype", type)).to_real()
     if not dtype.is_float:
         raise DTypeError(
             f"finfo: type must be a floating dtype, got {dtype}; use iinfo for an integer dtype", dtype=dtype
@@ -323,7 +351,7 @@ def iinfo(type: Any, /) -> SimpleNamespace:
 def promote_number(dtype: DType, number: object) -> DType:
     """Return the dtype of an op between a tensor of `dtype` and a Python number.
 
-    The number is weak: only its kind (bool, int or float) affects the result.
+    The number is weak: only its kind (bool, int, float or complex) affects the result.
 
     Example:
         >>> promote_number(uint8, 3), promote_number(float16, 2.5), promote_number(int64, 2.5)
@@ -334,8 +362,12 @@ def promote_number(dtype: DType, number: object) -> DType:
     if isinstance(number, (int, np.integer)):
         return int64 if dtype is bool_ else dtype
     if isinstance(number, (float, np.floating)) or type(number) is ml_dtypes.bfloat16:
-        return dtype if dtype.is_float else _default_float[0]
-    raise DTypeError(f"expected a bool, an int or a float, got {number!r}, a {type(number).__name__}", dtype=dtype)
+        return dtype if dtype.is_inexact else _default_float[0]
+    if isinstance(number, (complex, np.complexfloating)):
+        return dtype.to_complex() if dtype.is_inexact else default_complex()
+    raise DTypeError(
+        f"expected a bool, an int, a float or a complex number, got {number!r}, a {type(number).__name__}", dtype=dtype
+    )
 
 
 def name_number(number: Any) -> str:
@@ -345,7 +377,7 @@ def name_number(number: Any) -> str:
     return repr(number.item() if isinstance(number, np.generic) else number)
 
 
-def fit_number(number: Any, dtype: DType) -> bool | int | float:
+def fit_number(number: Any, dtype: DType) -> bool | int | float | complex:
     """Return `number` as a Python number of `dtype`; an int that does not fit raises an error instead of wrapping.
 
     For an integer dtype, a float is converted by the cast rules: it is rounded towards zero and saturates, and nan
@@ -353,14 +385,23 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
 
     Raises:
         DTypeError: an int is outside the range of `dtype`, or outside the range of int64 if `dtype` is bool or a float;
-            or `number` is not a number.
+            a complex number for a real dtype; or `number` is not a number.
     """
-    if not isinstance(number, (bool, int, float, np.generic)):
+    if not isinstance(number, (bool, int, float, complex, np.generic)):
         raise DTypeError(f"expected a bool, an int or a float, got {number!r:.40}, a {type(number).__name__}")
+    if isinstance(number, (complex, np.complexfloating)) and dtype.is_complex:
+        return complex(number)
+    if isinstance(number, (complex, np.complexfloating)) and dtype is not bool_:
+        raise DTypeError(
+            f"{number!r} does not fit {dtype}, which has no imaginary part; pass its .real, or dtype=mg.complex64",
+            number=number, dtype=dtype,
+        )  # fmt: skip
     if not dtype.is_int:
         if isinstance(number, (int, np.integer)) and not int64.lowest <= number <= int64.highest:
             raise DTypeError(_beyond(number), number=number, dtype=dtype)
-        return float(number) if dtype.is_float else bool(number != 0)
+        if dtype.is_complex:
+            return complex(number)
+        return float(number) if dtype.is_float else bool(number != 0)  # type: ignore[arg-type]
     if isinstance(number, (int, np.integer)):
         if not dtype.lowest <= number <= dtype.highest:
             raise DTypeError(
@@ -370,7 +411,7 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
                 dtype=dtype,
             )
         return int(number)
-    real = float(number)
+    real = float(number)  # type: ignore[arg-type]
     if real != real:
         return 0
     return int(min(max(real, dtype.lowest), dtype.highest))
@@ -393,7 +434,8 @@ def cast_array(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
     even. The result may share memory with `array`.
 
     Raises:
-        DTypeError: minigrad does not have the dtype of `array`.
+        DTypeError: minigrad does not have the dtype of `array`, or `array` is complex and `dtype` is a real dtype
+            other than bool, because the imaginary parts would be lost.
 
     Example:
         >>> cast_array(np.array([-1.0, 2.9, 256.0, np.nan]), uint8)
@@ -405,6 +447,7 @@ def cast_array(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
     array = np.asarray(array, dtype=source.numpy)
     if source is dtype:
         return array.view(dtype.storage)
+    expect_no_loss(source, dtype)
     with np.errstate(all="ignore"):
         if dtype is bool_:
             return np.asarray(array != 0)
@@ -418,9 +461,19 @@ def cast_array(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
         return array.astype(dtype.numpy).view(dtype.storage)
 
 
+def expect_no_loss(source: DType, dtype: DType) -> None:
+    """Raise DTypeError if a cast would lose imaginary parts: a complex dtype to a real dtype other than bool."""
+    if source.is_complex and not dtype.is_complex and dtype is not bool_:
+        raise DTypeError(
+            f"a cast from {source} to {dtype} would lose the imaginary parts; pass x.real, x.abs() or "
+            f"x.to(mg.{dtype}), which takes the real parts",
+            lhs=source, rhs=dtype,
+        )  # fmt: skip
+
+
 def casts_as_numpy(source: DType, dtype: DType) -> bool:
     """Return whether `cast_array` converts one dtype to another in the same way as NumPy's `astype`."""
-    exact = dtype is not bool_ and (dtype.is_float or not source.is_float)
+    exact = dtype is not bool_ and (dtype.is_inexact or not source.is_inexact) and dtype.is_complex >= source.is_complex
     return exact and bfloat16 not in (source, dtype) and source is not dtype
 
 

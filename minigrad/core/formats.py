@@ -1,12 +1,15 @@
 """PyTorch's memory formats: row-major, or with the channels (dim 1) innermost in memory.
 
-Results are row-major unless a call specifies another format.  `clone`, `contiguous`, `to` and its short forms can do
-so.  Here `preserve_format` also results in a row-major copy.
+Results are row-major unless a call specifies another format, or an op declares `channels_last`: the functions of images
+in `nn` return the format of their input.  Here `preserve_format` also results in a row-major copy.
 """
 
 from __future__ import annotations
 
-from minigrad.errors import ArgumentError
+from itertools import pairwise
+
+from minigrad.core.layout import Layout
+from minigrad.errors import ArgumentError, ShapeError
 
 
 class MemoryFormat:
@@ -23,6 +26,7 @@ class MemoryFormat:
 
 contiguous_format, preserve_format = MemoryFormat("contiguous_format"), MemoryFormat("preserve_format")
 channels_last, channels_last_3d = MemoryFormat("channels_last"), MemoryFormat("channels_last_3d")
+strided = MemoryFormat("strided")  # PyTorch's layout of all tensors that are not sparse
 CHANNELS_LAST = {channels_last: 4, channels_last_3d: 5}  # the number of dims that each format requires
 ROW_MAJOR = (None, contiguous_format, preserve_format)
 
@@ -35,3 +39,28 @@ def expect_format(op: str, value: object) -> None:
             f"convert the result with .contiguous(memory_format=...)",
             op=op,
         )
+
+
+def layout_in(op: str, shape: tuple[int, ...], value: object) -> Layout:
+    """Return the layout of a new tensor in a memory format; raise ShapeError if the format requires other dims."""
+    rank = CHANNELS_LAST.get(value)  # type: ignore[call-overload]
+    if rank is None:
+        expect_format(op, value)
+        return Layout.contiguous(shape)
+    if len(shape) != rank:
+        raise ShapeError(
+            f"{op}: memory_format={value} expects a tensor of {rank} dims, got shape {shape}; pass "
+            "mg.contiguous_format, or insert dims with unsqueeze",
+            op=op,
+        )
+    return Layout.contiguous((shape[0], *shape[2:], shape[1])).permute((0, rank - 1, *range(1, rank - 1)))
+
+
+def format_of(layout: Layout) -> MemoryFormat | None:
+    """Return the channels-last format if the strides of a layout have its order, also with gaps; otherwise None."""
+    rank = layout.ndim
+    if layout.is_contiguous or rank not in CHANNELS_LAST.values():
+        return None
+    steps = [(layout.strides[d], layout.shape[d]) for d in (0, *range(2, rank), 1) if layout.shape[d] != 1]
+    ordered = all(outer >= inner * size > 0 for (outer, _), (inner, size) in pairwise(steps))
+    return (channels_last if rank == 4 else channels_last_3d) if ordered else None

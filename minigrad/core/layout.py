@@ -189,15 +189,16 @@ class Layout:
         dim = normalize_dim(dim, self.ndim, "narrow", self.shape)
         start, length = as_int(start, "start", "narrow"), as_int(length, "length", "narrow")
         size = self.shape[dim]
-        if start < 0 or length < 0 or start + length > size:
+        first = start + size * (start < 0)
+        if first < 0 or length < 0 or first + length > size:
             raise IndexOutOfRange(
-                f"narrow: start >= 0, length >= 0 and start + length <= {size} must hold for dim {dim} of size {size} "
-                f"in shape {self.shape}, got start={start} and length={length}; reduce start or length",
+                f"narrow: start >= -{size}, length >= 0 and start + length <= {size} must hold for dim {dim} of size "
+                f"{size} in shape {self.shape}, got start={start} and length={length}; reduce start or length",
                 op="narrow", dim=dim, start=start, length=length, shape=self.shape,
             )  # fmt: skip
         if length == size:
             return self
-        return self._with(dim, length, self.strides[dim], self.offset + self.strides[dim] * start)
+        return self._with(dim, length, self.strides[dim], self.offset + self.strides[dim] * first)
 
     def select(self, dim: int, index: int) -> Layout:
         """Return one entry of `dim`, and remove this dim; negative indices count from the end."""

@@ -86,6 +86,7 @@ class Op(Later):
     saves[mask]: the values that a call saves if the operands in the mask are tracked; -1 is the first result.
     picks[mask]: for each tracked operand that has a rule, its index and the indices of its rule's values in
         `saves[mask]`; for a variadic op, the indices for its one rule.
+    complex: whether operands may be complex; an op with a kernel declares it, and others refuse by body or dtype rule.
     complete: every operand has a rule.  derived: the rules are made from the body.
     primal: for the op of a derivative rule, the op that the rule belongs to.
     joint: one Rule that returns a tuple of all gradients, if this is cheaper than the separate rules; or None.
@@ -110,8 +111,8 @@ class Op(Later):
     """
 
     __slots__ = (
-        "along", "batch", "check", "complete", "composed", "derived", "doc", "dtype_rule", "fuse", "joint", "jvp",
-        "kind", "label", "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare",
+        "along", "batch", "check", "complete", "complex", "composed", "derived", "doc", "dtype_rule", "fuse", "joint",
+        "jvp", "kind", "label", "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare",
         "primal", "public", "reducer", "result", "roles", "rules", "saves", "scalar", "shape_rule", "signature",
         "target", "variadic", "variants", "where", "writes", "zeros",
     )  # fmt: skip
@@ -139,7 +140,7 @@ class Op(Later):
         self.rules: tuple[Rule | None, ...] = (None,) * len(operands)
         self.saves: Any = ()
         self.picks: Any = ()
-        self.complete = self.derived = False
+        self.complete, self.derived, self.complex = False, False, kind != "kernel"
         self.primal: Op | None = None
         self.joint: Rule | None = None
         self.composed: Callable[..., Any] | None = None

@@ -395,23 +395,6 @@ class SelectPut(Request):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Surround(Request):
-    """Copy a tensor, surrounded by copies of its elements; the result is dense.
-
-    counts: for each dim, the numbers of elements to add before and after it, which are not negative.
-    mode: the position along a dim from which an added element is copied. "reflect" mirrors positions at the first and
-    the last element, so at most n - 1 elements are added to n; "replicate" repeats these elements; "circular" continues
-    at the other end, so at most n elements are added.
-    back: whether to compute the adjoint: out begins with 0, and each element of the operand is added to the element of
-    out from which it would be copied.
-    """
-
-    counts: tuple[tuple[int, int], ...]
-    mode: str
-    back: bool = False
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class PutBack(Request):
     """out (contiguous) = 0, then the operand is added into it through the layout `view`; overlaps are summed.
 

@@ -92,6 +92,14 @@ def _ints(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int,
     return tuple(read_int(each, op, name, operands) for each in values)
 
 
+def _ints_or_none(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int, ...]:
+    return () if value is None else _ints(value, op, name, operands)
+
+
+def _correction(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | float:
+    return 1 if value is None else read_scalar(value, op, name, operands)
+
+
 def read_scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | float:
     """Return a number as a Python number; raise ArgumentError for other values."""
     plain = value.item() if isinstance(value, np.generic) else value
@@ -263,7 +271,9 @@ Shape = Annotated[Any, Role("Shape", "sizes of dims, none negative", "int | Sequ
 Int = Annotated[int, Role("Int", "an int", "int", read_int)]
 Ints = Annotated[Any, Role("Ints", "ints, one for each dim", "int | Sequence[int]", _ints)]
 Size = Annotated[int, Role("Size", "a count, not negative", "int", Number(0, whole=True).read)]
+IntsOrNone = Annotated[Any, Role("Ints", "ints, or None for none", "int | Sequence[int] | None", _ints_or_none)]
 Scalar = Annotated[Any, Role("Scalar", "a number", "float", read_scalar)]
+Correction = Annotated[Any, Role("Scalar", "a number, or None for 1", "float | None", _correction)]
 Probability = Annotated[Any, Number(0, 1, noun="probability", example=0.5)]
 Flag = Annotated[bool, Role("Flag", "True or False", "bool", _flag)]
 Target = Annotated[Any, Role("Target", "the device of the result", "Any", _any)]

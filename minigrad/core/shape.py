@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -231,3 +233,50 @@ def window_counts(outputs: int, n: int, window: int, stride: int, padding: int, 
         end = min(start + window, n + padding)
         counts.append(end - start if pad_counts else min(end, n) - max(start, 0))
     return counts
+
+
+# ---- windows that slide over spatial dims ----------------------------------------------------------------------------
+
+Ints = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Window:
+    """Describe the windows of a convolution or pooling; each field has one int per spatial dim.
+
+    size: spatial size of the result.
+    taps: size of a window; () for a convolution, whose weight specifies the size.
+    groups: number of parts of the channels that a convolution treats separately.
+    pad_counts, divisor: for a mean, whether the padding counts, and the divisor of the sum; None stands for the count.
+    """
+
+    size: Ints
+    taps: Ints
+    stride: Ints
+    padding: Ints
+    dilation: Ints
+    groups: int = 1
+    pad_counts: bool = True
+    divisor: int | None = None
+
+    def to(self, size: Sequence[int], groups: int | None = None) -> Window:
+        """Return the same windows with another size of the result, or with another number of groups."""
+        return changed(self, tuple(size), self.groups if groups is None else groups)
+
+    def __str__(self) -> str:
+        """Return PyTorch's arguments that differ from their defaults, such as "kernel_size=2, padding=1"."""
+        ones = (1,) * len(self.size)
+        arguments = {
+            "kernel_size": (self.taps, ()), "stride": (self.stride, self.taps or ones),
+            "padding": (self.padding, (0,) * len(ones)), "dilation": (self.dilation, ones), "groups": (self.groups, 1),
+            "count_include_pad": (self.pad_counts, True), "divisor_override": (self.divisor, None),
+        }  # fmt: skip
+        other = {name: value for name, (value, usual) in arguments.items() if value != usual}
+        equal = {name: value[0] for name, value in other.items() if isinstance(value, tuple) and len({*value}) == 1}
+        return ", ".join(f"{name}={value}" for name, value in (other | equal).items())
+
+
+@lru_cache(1024)
+def changed(window: Window, size: Ints, groups: int) -> Window:
+    """Return windows with this size and number of groups; equal calls return one object, by which plans are found."""
+    return replace(window, size=size, groups=groups)

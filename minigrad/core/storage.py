@@ -8,8 +8,10 @@ the buffer returns to its allocator immediately, by reference counting alone.
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable
 from sys import getrefcount
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from minigrad.core.dtype import (
     as_dtype,
     bool_,
     cast_array,
+    default_complex,
     default_float,
     fit_number,
     int64,
@@ -46,7 +49,9 @@ class Storage(Block):
     because they may have values of freed tensors.  `numel` does not count them.
     """
 
-    __slots__ = ("__weakref__", "device", "dtype", "keeper", "tracked", "version")
+    # `others`: weak references to the storages over this memory with another dtype, by dtype; set by `seen_as`.
+    __slots__ = ("__weakref__", "device", "dtype", "keeper", "others", "tracked", "version")
+    others: dict[DType, Any]
 
     def __init__(
         self, buffer: Any, dtype: DType, device: Device, allocator: Allocator | None = None, numel: int | None = None
@@ -76,7 +81,7 @@ class Storage(Block):
         return allocator.storages(numel, dtype, device, Storage)
 
     @staticmethod
-    def of(*numbers: bool | int | float, dtype: DTypeLike | None = None) -> Storage:
+    def of(*numbers: bool | int | float | complex, dtype: DTypeLike | None = None) -> Storage:
         """Return a new storage on the CPU that contains exactly these numbers.
 
         Example:
@@ -145,6 +150,24 @@ class Storage(Block):
         key = self.key
         return key.numel if isinstance(key, Key) else int(self.buffer.size)
 
+    def seen_as(self, dtype: DType) -> Storage:
+        """Return the storage over the same memory with another dtype; all views with this dtype share it.
+
+        Raises DeviceError for memory of a GPU.
+        """
+        whole = self.whole if isinstance(self, OtherDtype) else self
+        if whole.dtype is dtype:
+            return whole
+        if whole.device.kind == "cuda":
+            raise DeviceError(f"{whole.device} has no complex numbers; compute on the CPU", device=str(whole.device))
+        with _others:
+            made = getattr(whole, "others", {})
+            shown = made[dtype]() if dtype in made else None
+            if shown is None:
+                shown = OtherDtype(whole, dtype)
+                whole.others = made | {dtype: weakref.ref(shown)}
+        return shown
+
     @property
     def nbytes(self) -> int:
         """The number of bytes of the buffer, including the memory behind its elements."""
@@ -172,7 +195,7 @@ class Storage(Block):
         """Return the number of elements."""
         return self.numel
 
-    def __getitem__(self, index: int) -> bool | int | float:
+    def __getitem__(self, index: int) -> bool | int | float | complex:
         """Return one element as a Python number.
 
         The index is checked.  This is slow and meant for inspection.
@@ -191,7 +214,7 @@ class Storage(Block):
                 index=index,
                 size=size,
             )
-        number: bool | int | float = (
+        number: bool | int | float | complex = (
             to_logical(self.buffer[index : index + 1 or None], self.dtype).astype(self.dtype.compute)[0].item()
         )
         return number
@@ -200,19 +223,60 @@ class Storage(Block):
         return f"Storage({self.numel} x {self.dtype}, device={self.device}, version={self.version})"
 
 
-def _common_dtype(numbers: tuple[bool | int | float, ...]) -> DType:
+def _common_dtype(numbers: tuple[bool | int | float | complex, ...]) -> DType:
     if numbers and all(isinstance(number, bool) for number in numbers):
         return bool_
     if numbers and all(isinstance(number, int) for number in numbers):
         return int64
-    return default_float()
+    return default_complex() if any(isinstance(number, complex) for number in numbers) else default_float()
 
 
+_others = Lock()  # two threads that see one memory with another dtype share the storage
 _CALL_REFERENCES = 0
 _held_once = Storage(np.empty(0, np.bool_), bool_, CPU)
 # A method call adds references; their number depends on the Python version.
 _CALL_REFERENCES = _held_once.use_count() - 1
 del _held_once
+
+
+class OtherDtype(Storage):
+    """The memory of a storage with another dtype: for views of the parts of complex numbers.
+
+    The count of writes and the mark of tracking are those of the whole storage, so that a write through either is
+    seen by both.
+    """
+
+    __slots__ = ("whole",)
+
+    def __init__(self, whole: Storage, dtype: DType) -> None:
+        self.whole = whole
+        super().__init__(whole.buffer.view(dtype.storage), dtype, whole.device)
+
+    @property
+    def numel(self) -> int:
+        """The number of elements in those of the whole."""
+        return self.whole.numel * self.whole.dtype.itemsize // self.dtype.itemsize
+
+    def __del__(self, *defaults: Any) -> None:
+        self.buffer = None  # the allocator takes the memory of the whole back only if no array refers to it
+
+    @property
+    def version(self) -> int:
+        return self.whole.version
+
+    @version.setter
+    def version(self, count: int) -> None:
+        if count:  # the constructor sets 0
+            self.whole.version = count
+
+    @property
+    def tracked(self) -> int:
+        return self.whole.tracked
+
+    @tracked.setter
+    def tracked(self, value: int) -> None:
+        if value:
+            self.whole.tracked = value
 
 
 class ConstantStorage(Storage):

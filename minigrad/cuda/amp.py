@@ -18,8 +18,6 @@ class autocast(of_device):
         Whether the block casts.
     dtype : DType, optional
         The 16-bit dtype; by default float16.
-    cache_enabled : bool, default True
-        Whether the result of casting a parameter is cached, and used again until the outermost block ends.
     """
 
     def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:

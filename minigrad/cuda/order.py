@@ -116,8 +116,6 @@ class Stream:
 
     Parameters
     ----------
-    device : Device or str, optional
-        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
     priority : int, default 0
         Priority of the stream; thread blocks of a stream with a lower value are started first.
 

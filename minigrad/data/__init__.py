@@ -5,7 +5,6 @@ The package contains one small real data set, `load_digits`.  Other data is gene
 
 from typing import Any
 
-from minigrad.data.cifar import CIFAR10, CIFAR100
 from minigrad.data.collate import default_collate, default_convert
 from minigrad.data.datasets import (
     ChainDataset,
@@ -15,13 +14,13 @@ from minigrad.data.datasets import (
     StackDataset,
     Subset,
     TensorDataset,
+    WorkerInfo,
+    get_worker_info,
     random_split,
 )
 from minigrad.data.digits import load_digits
 from minigrad.data.generated import moons, spirals
-from minigrad.data.idx import MNIST, FashionMNIST, read_idx
 from minigrad.data.images import ImageFolder, read_image
-from minigrad.data.information import WorkerInfo, get_worker_info
 from minigrad.data.loader import DataLoader
 from minigrad.data.samplers import (
     BatchSampler,
@@ -34,6 +33,7 @@ from minigrad.data.samplers import (
 from minigrad.data.tables import CSV
 from minigrad.data.texts import Characters, character_names, read_text, topics
 from minigrad.data.transforms import Compose, Normalize, OneHot, RandomCrop, RandomHorizontalFlip
+from minigrad.data.vision import CIFAR10, CIFAR100, MNIST, FashionMNIST, read_idx
 from minigrad.declare.advice import present
 
 DistributedSampler: Any  # defined in `dist`, which imports this package

@@ -10,13 +10,13 @@ import bisect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.data import memory
-from minigrad.data.information import get_worker_info
 from minigrad.data.streams import drawn_key, expect_generator, permutation
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.creation import from_numpy
@@ -333,3 +333,52 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | 
     order = permutation(drawn_key(generator), n).tolist()
     ends = list(itertools.accumulate(sizes))
     return [Subset(dataset, order[end - size : end]) for size, end in zip(sizes, ends)]
+
+
+# ---- the worker process in which a dataset is read -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """Describe a worker process of a DataLoader.
+
+    Parameters
+    ----------
+    id : int
+        Index of the worker, counted from 0.
+    num_workers : int
+        Number of workers.
+    seed : int
+        Seed for this worker and this epoch.
+    dataset : Dataset
+        The worker's copy of the dataset.
+    """
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+_current: list[WorkerInfo] = []
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """Return information about the worker process in which this code runs.
+
+    Returns
+    -------
+    WorkerInfo or None
+        The description of the worker, or None in the process that created the loader.
+
+    Examples
+    --------
+    >>> mg.data.get_worker_info() is None
+    True
+    """
+    return _current[-1] if _current else None
+
+
+def set_worker_info(info: WorkerInfo) -> None:
+    """Store the information about the worker that this process runs."""
+    _current[:] = [info]

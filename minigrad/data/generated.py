@@ -21,16 +21,12 @@ def spirals(
 
     Parameters
     ----------
-    n : int, default 300
-        Number of points.
     classes : int, default 3
         Number of arms.
     noise : float, default 0.1
         Standard deviation of the normal noise that is added to both coordinates; an arm reaches radius 1.
     turns : float, default 0.75
         Number of turns of an arm around the center.
-    generator : Generator, optional
-        Source of random numbers; by default the generator that `mg.manual_seed` seeds.
 
     Returns
     -------
@@ -56,12 +52,8 @@ def moons(n: int = 200, noise: float = 0.1, generator: Generator | None = None) 
 
     Parameters
     ----------
-    n : int, default 200
-        Number of points.
     noise : float, default 0.1
         Standard deviation of the normal noise that is added to both coordinates; the circles have radius 1.
-    generator : Generator, optional
-        Source of random numbers; by default the generator that `mg.manual_seed` seeds.
 
     Returns
     -------

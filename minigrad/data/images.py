@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.data.datasets import Dataset, Indices, rows
-from minigrad.data.paths import MissingFile
+from minigrad.data.files import MissingFile
 from minigrad.errors import FileError, MinigradError
 from minigrad.ops.creation import from_numpy
 from minigrad.runtime.tensor import Tensor
@@ -25,17 +25,23 @@ class Images(Dataset[tuple[Any, Any]]):
     classes: Sequence[str] = ()
 
     def __init__(
-        self, name: str, images: NDArray[np.uint8], labels: NDArray[Any], transform: Callable[..., Any] | None,
-        target_transform: Callable[..., Any] | None,
+        self, root: Any, train: bool = True, transform: Callable[..., Any] | None = None,
+        target_transform: Callable[..., Any] | None = None, download: bool = False,
     ) -> None:  # fmt: skip
+        self.root, self.train = root, train
+        self.transform, self.target_transform = transform, target_transform
+        images, labels = self.arrays()
         if len(images) != len(labels):
             raise FileError(
-                f"{name}: expected a label for each image, got {len(images)} images and {len(labels)} labels; download "
-                "the files again"
+                f"{type(self).__name__}: expected a label for each image, got {len(images)} images and {len(labels)} "
+                "labels; download the files again"
             )
         self.images = from_numpy(np.divide(images, np.float32(WHITE), dtype=np.float32, order="C"))
         self.targets = from_numpy(labels.astype(np.int64))
-        self.transform, self.target_transform = transform, target_transform
+
+    def arrays(self) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+        """Return the uint8 images (n, channels, height, width) and the labels (n,) that the files contain."""
+        raise NotImplementedError
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         return transformed(self, self.images[index], int(self.targets[index].item()))

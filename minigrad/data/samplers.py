@@ -89,13 +89,9 @@ class RandomSampler(DrawingSampler):
     ----------
     data_source : Dataset
         Dataset with a length.
-    replacement : bool, default False
-        Whether an index can be drawn more than once.
     num_samples : int, optional
         Number of indices of an epoch; by default the length of the dataset.  If the number is larger and `replacement`
         is False, the epoch consists of several permutations.
-    generator : Generator, optional
-        Source of random numbers; by default the generator that `mg.manual_seed` seeds.
     """
 
     def __init__(
@@ -167,8 +163,6 @@ class WeightedRandomSampler(DrawingSampler):
     replacement : bool, default True
         Whether an index can be drawn more than once. If False, at most as many indices can be drawn as there are
         positive weights.
-    generator : Generator, optional
-        Source of random numbers; by default the generator that `mg.manual_seed` seeds.
 
     References
     ----------
@@ -225,8 +219,6 @@ class BatchSampler(Sampler[list[int]]):
     ----------
     sampler : Sampler or iterable of int
         Source of the indices.
-    batch_size : int
-        Number of indices per batch.
     drop_last : bool
         Whether to drop a last batch that has fewer indices.
 

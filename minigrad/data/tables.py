@@ -12,7 +12,7 @@ import numpy as np
 
 from minigrad.core.dtype import as_dtype
 from minigrad.data.datasets import TensorDataset
-from minigrad.data.paths import content
+from minigrad.data.files import content
 from minigrad.errors import ArgumentError, FileError
 from minigrad.ops.creation import from_numpy
 

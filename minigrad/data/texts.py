@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.data.datasets import Dataset, Indices
-from minigrad.data.paths import content
+from minigrad.data.files import content
 from minigrad.data.samplers import expect_count
 from minigrad.errors import ArgumentError, FileError, IndexOutOfRange
 from minigrad.ops.creation import from_numpy

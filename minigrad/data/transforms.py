@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minigrad.core.roles import Number
 from minigrad.data.samplers import expect_count
 from minigrad.data.streams import expect_generator
 from minigrad.errors import ArgumentError, ShapeError
@@ -74,8 +75,6 @@ class RandomCrop:
         Height and width of the windows.
     padding : int, default 0
         Number of rows or columns of zeros that are added on each side.
-    generator : Generator, optional
-        Source of random numbers; by default the generator that `mg.manual_seed` seeds.
     """
 
     def __init__(self, size: int | tuple[int, int], padding: int = 0, generator: Generator | None = None) -> None:
@@ -83,10 +82,7 @@ class RandomCrop:
         self.size = (size, size) if isinstance(size, int) else tuple(size)
         for each in self.size:
             expect_count("RandomCrop", "size", each)
-        if padding < 0:
-            raise ArgumentError(
-                f"RandomCrop: padding: expected an int >= 0, got {padding!r}; pass padding=4, for example"
-            )
+        Number(0, whole=True, example=4).expect("RandomCrop", padding=padding)
         self.padding, self.generator = padding, generator
 
     def __call__(self, images: Tensor) -> Tensor:
@@ -111,20 +107,11 @@ class RandomCrop:
 
 
 class RandomHorizontalFlip:
-    """Flip each image horizontally with probability p.
-
-    Parameters
-    ----------
-    p : float, default 0.5
-        Probability of the flip.
-    generator : Generator, optional
-        Source of random numbers; by default the generator that `mg.manual_seed` seeds.
-    """
+    """Flip each image horizontally with probability p."""
 
     def __init__(self, p: float = 0.5, generator: Generator | None = None) -> None:
         expect_generator("RandomHorizontalFlip", generator)
-        if not 0 <= p <= 1:
-            raise ArgumentError(f"RandomHorizontalFlip: p: expected a probability, got {p!r}; pass p=0.5, for example")
+        Number(0, 1, noun="probability", example=0.5).expect("RandomHorizontalFlip", p=p)
         self.p, self.generator = p, generator
 
     def __call__(self, images: Tensor) -> Tensor:
@@ -136,11 +123,6 @@ class RandomHorizontalFlip:
 
 class OneHot:
     """Convert integer labels to float rows that are 1 at the index of the class and 0 elsewhere.
-
-    Parameters
-    ----------
-    classes : int
-        Number of classes.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from minigrad.data.collate import Exhausted, Fetcher
-from minigrad.data.information import WorkerInfo, set_worker_info
+from minigrad.data.datasets import WorkerInfo, set_worker_info
 from minigrad.data.memory import Arena, Segment, packed, padded
 from minigrad.data.streams import WORKER, plant, seed_of
 

@@ -25,51 +25,41 @@ from minigrad.runtime.tensor import Tensor
 
 JIT: Final = "write mg.jit around a whole step with its backward pass: it records the kernels once and repeats them"
 EXPORTED: Final = "programs are not exported; mg.save writes the tensors of a state_dict as safetensors"
-COMPLEX: Final = "there are no complex numbers; keep the two parts in two tensors"
+HALF_COMPLEX: Final = "parts of 16 bits are not supported; write x.to(mg.complex64)"
 ARRAYS: Final = "if no gradient is required, use NumPy's function, which accepts tensors, and mg.from_numpy"
 SPARSE: Final = "there are no sparse tensors; mg.gather and mg.scatter_add work by index"
 QUANTIZED: Final = "there are no quantized tensors; mg.amp.autocast computes in bfloat16 or float16"
-MASKED: Final = (
-    "write mg.nn.utils.parametrize.register_parametrization with a module that multiplies by a mask of 0 and 1"
-)
 RECORDED: Final = "mg.viz.graph(f(x)) draws the recorded ops of a result, and mg.explain prints them"
-WRITTEN: Final = "write mg.viz.Log, which stores the values of each step in a file and draws them"
 SPAWNED: Final = (
     "write Python's multiprocessing with the start method 'spawn', or start processes that train with mg.dist"
 )
-GAMMA: Final = "minigrad has no gamma sampler; draw the samples with NumPy and convert them with mg.from_numpy"
 
 INSTEAD: Final = {
     "compile": JIT,
     "CUDAGraph": JIT,
     **dict.fromkeys(("export", "onnx"), EXPORTED),
-    **dict.fromkeys(("complex", "complex64", "complex128", "cfloat", "cdouble", "real", "imag", "angle", "polar"),
-                    COMPLEX),
     **dict.fromkeys(("fft", "ifft", "rfft", "stft", "istft", "eig", "eigvals"), ARRAYS),
-    **dict.fromkeys(("Gamma", "Beta", "Dirichlet", "Chi2", "StudentT", "FisherSnedecor", "InverseGamma"), GAMMA),
     "CrossMapLRN2d": "write mg.nn.LocalResponseNorm; CrossMapLRN2d counts the first channel in every sum",
     "SparseAdam": "write mg.optim.Adam; gradients of mg.nn.Embedding are dense",
     "astype": "write x.to(dtype)",
     "array": "write mg.tensor, or mg.from_numpy to share memory",
-    "asarray": "write mg.as_tensor, which shares memory if possible, or mg.tensor, which copies",
     "custom_jvp": "write mg.Function with a jvp, or mg.custom_vjp",
     "device_put": "write x.to(device)",
     "hub": "models are not downloaded; mg.load reads safetensors files",
     **dict.fromkeys(("make_jaxpr", "fx"), RECORDED),
     **dict.fromkeys(("ao", "quantization"), QUANTIZED),
-    **dict.fromkeys(("tensorboard", "SummaryWriter"), WRITTEN),
+    "SummaryWriter": "import it from minigrad.utils.tensorboard, or write mg.viz.Log, which draws the stored values",
     "accelerator": "write mg.cuda, whose is_available() returns whether there is a GPU",
     "attention": "write mg.nn.functional.scaled_dot_product_attention, which chooses its kernel itself",
     "multiprocessing": SPAWNED,
     "overrides": "there is no __torch_function__; write mg.Function, or an op with @mg.composed()",
     "profiler": "mg.viz.memory draws memory, mg.explain lists kernels, and the module timeit measures times",
-    "prune": MASKED,
     "signal": "SciPy and NumPy have windows and filters; convert arrays with mg.from_numpy",
     "version": "write mg.__version__",
     "pmap": "start one process per part of the batch; mg.dist combines the gradients",
-    "lax": "write loops and branches in Python; mg.where selects by element",
+    "lax": "mg.func has scan, while_loop, cond, map and associative_scan; mg.where selects by element",
+    "fori_loop": "write a loop of Python, or mg.func.scan, which returns the values of all rounds",
     "numpy": "the names of jax.numpy that minigrad has are names of mg itself",
-    "range": "write mg.arange, which does not include the end",
     "solve": "write mg.linalg.solve(a, b)",
     "to_numpy": "write x.numpy(), or x.detach().numpy() if x requires a gradient",
     "tree": "write mg.func.tree_map",
@@ -79,7 +69,7 @@ INSTEAD: Final = {
 FAMILIES: Final = {
     r"sparse|coalesced?$|_indices$|^(hs|ds|s)p?mm$": SPARSE,
     r"quant|^q_|^q(int|uint|scheme)|^int_repr$": QUANTIZED,
-    r"complex|conj": COMPLEX,
+    r"chalf|complex": HALF_COMPLEX,
     r"^(cudnn|mkldnn|miopen|fbgemm)_|_mkldnn": "minigrad does not call kernels of other libraries; use the op itself",
 }
 # The namespaces that are searched, in this order.
@@ -88,10 +78,10 @@ SPACES: Final = ("", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data
 
 # Methods of PyTorch 2.13, and names from its older releases and from NumPy that scripts use.
 OTHERS: Final = (
-    "angle as_subclass astype ccol_indices cdouble cfloat chalf coalesce col_indices crow_indices dense_dim dequantize "
-    "eig geqrf igamma igammac imag indices int_repr is_coalesced istft lstsq lu map2_ masked_scatter_ matrix_exp "
+    "as_subclass astype ccol_indices chalf coalesce col_indices crow_indices dense_dim dequantize "
+    "eig geqrf indices int_repr is_coalesced istft lstsq lu map2_ masked_scatter_ matrix_exp "
     "nonzero_static orgqr ormqr polygamma_ q_per_channel_axis q_scale q_zero_point qscheme reinforce renorm_ resize "
-    "resize_as set_ sgn slice_inverse smm solve sparse_dim sparse_mask sspaddmm stft symeig to_mkldnn to_numpy "
+    "resize_as set_ slice_inverse smm solve sparse_dim sparse_mask sspaddmm stft symeig to_mkldnn to_numpy "
     "to_padded_tensor to_sparse to_sparse_coo to_sparse_csr triangular_solve untyped_storage values xpu"
 ).split()
 

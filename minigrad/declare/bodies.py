@@ -50,8 +50,7 @@ def fast_path(
     # Annotations cannot say that at least one operand must be a tensor, and that the others may be numbers.
     bare = [x for x in names if x not in defaults]
     kinds = dict.fromkeys(names, "Tensor | float") | ({bare[0]: "Tensor"} if len(bare) == 1 else {})
-    empty = inspect.Parameter.empty
-    operands = [inspect.Parameter(x, EITHER, default=defaults.get(x, empty), annotation=kinds[x]) for x in names]
+    operands = [inspect.Parameter(x, EITHER, default=defaults.get(x, EMPTY), annotation=kinds[x]) for x in names]
     more = list(inspect.signature(eval(f"lambda {front}: None")).parameters.values()) if front else []
     more = [p.replace(annotation=type_of(p.default)) for p in more]
     out = "out" not in names
@@ -191,7 +190,7 @@ def planned_body(
     first, target = signature.operands[0] if signature.operands else "", ", out" if out else ""
     params = f"{{{', '.join(f'{key!r}: {name}' for key, name in variables.items())}}}"
     if floats:  # the other parameters are checked first, so that no tensor is made before an error
-        tests = [f"not {first}.dtype.is_float", *[f"{key} is not None" for key in casts]]
+        tests = [f"not {first}.dtype.is_inexact", *[f"{key} is not None" for key in casts]]
         lines += [
             f"if {' or '.join(tests)}:",
             f"    {HIDDEN}canonical({HIDDEN}op, ({operands}), {params})",
@@ -383,7 +382,7 @@ def composed_body(op: Op, out: bool, floats: bool, repeats: bool) -> list[str]:
     casts = [p.name for p in signature.parameters if role_of(p.annotation) is CAST]
     if floats:
         x, dtype = op.operands[0], casts[0] if casts else "None"
-        test = f"not {x}.dtype.is_float" + (f" or {dtype} is not None" if casts else "")
+        test = f"not {x}.dtype.is_inexact" + (f" or {dtype} is not None" if casts else "")
         lines += [f"if {test}:", f"    {x} = {HIDDEN}float({HIDDEN}op, {x}, {dtype})"]
     if out and op.operands:
         lines += ["if out is not None:", f"    {operands}= {HIDDEN}apart({HIDDEN}op, ({operands}), out)"]
@@ -405,7 +404,5 @@ def composed_body(op: Op, out: bool, floats: bool, repeats: bool) -> list[str]:
             f"if {HIDDEN}entry is not None and {HIDDEN}entry.waits > 0:",
             f"    {HIDDEN}known.learn({HIDDEN}entry, {HIDDEN}by_operands, {HIDDEN}operands, {HIDDEN}named)",
         ]
-    return [
-        *lines,
-        f"return {y} if out is None else {HIDDEN}copy({HIDDEN}op.label, {y}, out)" if out else f"return {y}",
-    ]
+    copied = f" if out is None else {HIDDEN}copy({HIDDEN}op.label, {y}, out, ({operands}))" if out else ""
+    return [*lines, f"return {y}{copied}"]

@@ -80,7 +80,7 @@ def read_jvp(op: Op, fn: Callable[..., Any]) -> Jvp:
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             if not is_fact(op, name):
                 raise wrong(
-                    op, f"the JVP rule uses {name!r}, which is neither a parameter nor a static fact; correct the name"
+                    op, f"the JVP rule uses {name!r}, which is neither a parameter nor a static fact; {known_facts(op)}"
                 )
             facts.append(name)
             continue
@@ -139,6 +139,13 @@ def is_fact(op: Op, name: str) -> bool:
     owner, _, what = name.rpartition("_")
     static = name in VARIADIC_FACTS or (what in FACTS and owner in ("in", *op.outputs, *op.operands))
     return name in op.params or static
+
+
+def known_facts(op: Op) -> str:
+    """Return the remedy for an unknown keyword-only name of a rule, with all valid names."""
+    owners = [*op.operands, *op.outputs, *(["in"] if "in" not in op.operands else [])]
+    facts = [f"{owner}_{{{', '.join(FACTS)}}}" for owner in owners]
+    return f"use one of {', '.join([*op.params, *facts, *VARIADIC_FACTS])}"
 
 
 def wrong(op: Op, what: str) -> DeclarationError:

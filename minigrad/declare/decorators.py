@@ -15,7 +15,8 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from minigrad.config import settings
-from minigrad.core.op import Linear, Op
+from minigrad.core.forward import Linear
+from minigrad.core.op import Op
 from minigrad.core.requests import reducing as of_reducer
 from minigrad.core.roles import Cast, Dims, Flag, role_of
 from minigrad.declare import rules
@@ -42,6 +43,7 @@ from minigrad.declare.forms import (
     collected,
     expect_operands,
     in_format,
+    in_format_of_input,
     in_its_memory,
     several,
     tensor_list,
@@ -66,7 +68,7 @@ from minigrad.runtime.into import copy_result
 from minigrad.runtime.noting import scope
 from minigrad.runtime.operands import NUMBERS, OWN_KEYS, canonical, keyed, steady
 from minigrad.runtime.plans import key_of_many
-from minigrad.runtime.promises import loop_dtypes, within
+from minigrad.runtime.promises import expect_complex_reduction, loop_dtypes, within
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.tracers import stack
@@ -111,15 +113,11 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
         Names of several results, for a body that returns a tuple, such as `return mantissa, exponent`. Then the dtype
         rule returns one dtype for all results or a tuple of dtypes, calls return a named tuple, `out=` takes a tuple,
         and VJP rules name the incoming gradients that they use: `lambda g0, g1, x: ...`.
-    zeros : bool, default False
-        Whether the gradient of an unused result is zeros instead of None.
     namespace : str or tuple of str, optional
         Namespaces in which users find the op; by default the folder of the declaration determines it.
     method : bool, optional
         Whether Tensor has the op as a method, which also has an in-place form; by default if `mg` has the op, or
         `mg.nn.functional`.
-    name : str, default ""
-        Name of the op in the schema; by default that of the function.
     inplace : bool, default False
         Whether the function has PyTorch's parameter `inplace`.
     front : str, default ""
@@ -137,8 +135,6 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
         Whether to compile a derivative rule that calls several ops into one kernel. With True, a rule must consist of
         elementwise ops on its arguments, because it is called only once, with symbols: it must not have branches or
         side effects, or read outside values that change later. The default is True in this package and False elsewhere.
-    label : str, default ""
-        Name of the op in messages and pictures, if users call it through a function with another name.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -213,10 +209,6 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
     outputs : tuple of str, default ("y",)
         Names of several results, which `finish` returns; without `finish` they are the accumulators. The result dtype,
         calls, `out=` and rules are then as for `elementwise` with several results.
-    name : str, default ""
-        Name of the op in the schema; by default that of the function.
-    label : str, default ""
-        Name of the op in messages and pictures, if users call it through a function with another name.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -238,7 +230,9 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
         op.shape_rule = rules.reduced_shape
 
         def dtypes(op: Op, specs: Any, *, dims: tuple[int, ...], keepdim: bool) -> Any:
-            _, stored = loop_dtypes(op, dtype(op, specs))
+            compute, stored = loop_dtypes(op, dtype(op, specs))
+            if compute.kind == "c":
+                expect_complex_reduction(op, reducer, compute, stored, specs)
             return stored[0] if op.result is None else stored
 
         def prepare(backend: Any, *specs: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
@@ -279,7 +273,7 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
 
 def view(
     *, vjp: Vjp, jvp: Callable[..., Any] | None = None, batch: BatchRule = None, beyond: bool = False, name: str = "",
-    namespace: Namespace = None, method: bool | None = None,
+    namespace: Namespace = None, method: bool | None = None, dtype: Callable[..., Any] | None = None,
 ) -> Callable[..., Function]:  # fmt: skip
     """Declare a view: the body computes a Layout from the Layout of the operand and from the parameters of the op.
 
@@ -301,6 +295,8 @@ def view(
         Namespaces in which users find the view; by default the folder of the declaration determines it.
     method : bool, optional
         Whether Tensor has the view as a method; by default if `mg` has it.
+    dtype : function, optional
+        Function of (op, specs) that returns the dtype of the view; by default it is that of the operand.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -317,6 +313,7 @@ def view(
         op = new_op(function, "view", signature.operands, signature.params, vjp, name=name)
         op.signature = signature
         op.prepare = function if beyond else within(op, function)
+        op.dtype_rule = dtype
         claim(op, True, jvp, batch)
         public = write_function(
             function.__name__, signature, lambda: (planned_body(op, False), names_of(op)), out=False
@@ -331,8 +328,8 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
            joint: Callable[..., Any] | None = None, outputs: tuple[str, ...] = ("y",), zeros: bool = False,
            name: str = "", label: str = "", namespace: Namespace = None, method: bool = False, in_place: bool = False,
            out: bool = True, floats: bool = False, writes: tuple[str, ...] = (),
-           otherwise: Callable[..., Any] | None = None,
-           sole: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
+           otherwise: Callable[..., Any] | None = None, sole: Callable[..., Any] | None = None,
+           complex: bool = False) -> Callable[..., Function]:  # fmt: skip
     """Declare an op that has its own kernels.
 
     The body receives the backend, a Spec for each result, and then the public arguments, with Specs instead of the
@@ -353,12 +350,6 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     outputs : tuple of str, default ("y",)
         Names of several results. Then `dtype` and `shape` return a tuple, the body receives an `out` for each result,
         calls return a named tuple, and a rule takes the gradients that it names: `lambda g0, g1, x: ...`.
-    zeros : bool, default False
-        Whether the gradient of an unused result is zeros instead of None.
-    name : str, default ""
-        Name of the op in the schema; by default that of the function.
-    label : str, default ""
-        Name of the op in messages and pictures, if users call it through a function with another name.
     namespace : str or tuple of str, optional
         Namespaces in which users find the op; by default the folder of the declaration determines it.
     method : bool, default False
@@ -376,6 +367,8 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         returns None for all other calls.
     sole : function, optional
         Function that computes a call with only the first operand, a plain tensor, as `otherwise` does, but sooner.
+    complex : bool, default False
+        Whether the kernel and the rules are valid for complex operands. An op without it refuses them.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -395,7 +388,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         op = new_op(function, "kernel", signature.operands, params, vjp, outputs, zeros, name, label)
         op.signature = signature
         op.variadic = bool(signature.many)
-        op.writes = check_writes(op, writes)
+        op.writes, op.complex = check_writes(op, writes), complex
         if joint is not None:
             op.joint = read_joint(op, joint)
         op.dtype_rule, op.shape_rule = rules.checked_dtype(signature.conditions, dtype), shape
@@ -450,6 +443,7 @@ def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:
 def composed(
     *, namespace: Namespace = None, method: bool | None = None, in_place: bool = False, out: bool | None = None,
     floats: bool = False, of: Callable[..., Any] | None = None, writes: tuple[str, ...] = (),
+    channels_last: bool = False,
 ) -> Callable[..., Function]:  # fmt: skip
     """Declare an op that is composed of other ops: the body is its definition, in tensor code.
 
@@ -466,6 +460,8 @@ def composed(
         instead of this one.
     writes : tuple of str, default ()
         Names of the operands that the definition may write. It writes with `write_operands`, after all checks.
+    channels_last : bool, default False
+        Whether the results have PyTorch's channels-last format if the first operand has it.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -473,7 +469,8 @@ def composed(
         takes_out = default_out(str(function.__module__)) if out is None else out
         passes = "out" in (*signature.params, *signature.operands)  # whether the definition itself writes into `out`
         op = new_op(function, "composed", signature.operands, signature.params, None, listed=of is None)
-        op.signature, op.composed = signature, collected(function, signature)
+        formatted = in_format_of_input(function) if channels_last else function
+        op.signature, op.composed = signature, collected(formatted, signature)
         op.writes = check_writes(op, writes)
         # A definition of this package has no effects, except random draws, warnings and writes into `out` or `writes`.
         repeats = (

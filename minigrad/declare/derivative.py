@@ -65,6 +65,8 @@ class Tangents(Reader[Pair]):
         self.helpers = dict(f.helpers)
         self.used = {*f.args, *f.helpers, *(n.id for n in ast.walk(f.node) if isinstance(n, ast.Name)), "math"}
         self.known: dict[str, str] = {}
+        # Whether a tangent belongs to a part of an operand, or to a complex number that the body makes of parts.
+        self.of_parts = self.from_parts = False
         super().__init__(f, [(ast.Name(a), None) for a in f.args])
 
     def fresh(self, name: str) -> str:
@@ -145,11 +147,42 @@ class Tangents(Reader[Pair]):
         )
         return ast.IfExp(decided, a, b), ast.IfExp(decided, da or ZERO, db or ZERO)
 
-    def call(self, name: str, node: ast.Call, pairs: list[Pair]) -> Pair:
-        """Return a call of a `math` function or a builtin, and its tangent."""
+    def call(self, name: str, node: ast.expr, pairs: list[Pair]) -> Pair:
+        """Return a call of a `math` function or a builtin, or a part of a number, and its tangent."""
+        if name in ("real", "imag", "conjugate", "complex"):
+            return self.parts(name, pairs)
+        assert isinstance(node, ast.Call)
         if name in CONSTANT:
             return ast.Call(node.func, [x for x, _ in pairs], []), None
         return self.step(CALLS.get(name, name), pairs, lambda *xs: ast.Call(node.func, list(xs), []))
+
+    def parts(self, name: str, pairs: list[Pair]) -> Pair:
+        """Return a part of a complex number, or a number from its parts, and its tangent.
+
+        A gradient has the convention of a backward pass, so the tangent of a part is `g` or `-i*g`, of which the engine
+        takes the real part for a real value.  A tangent of a part inside a complex number would need it sooner.
+        """
+        (x, d), *others = pairs
+        if name == "complex":
+            ((y, e),) = others
+            self.from_parts |= d is not None or e is not None
+            self.check_parts()
+            tangent = plus(d, None if e is None else ast.BinOp(e, ast.Mult(), TIMES_I))
+            return ast.Call(ast.Name("complex"), [x, y], []), tangent
+        self.of_parts |= d is not None
+        self.check_parts(name == "conjugate" and d is not None)
+        if name == "conjugate":
+            return ast.Call(ast.Attribute(x, name), [], []), None
+        return ast.Attribute(x, name), d if d is None or name == "real" else ast.BinOp(d, ast.Mult(), TIMES_MINUS_I)
+
+    def check_parts(self, wrong: bool = False) -> None:
+        """Raise DeclarationError for a body whose tangent is not a product with a derivative."""
+        if wrong or (self.of_parts and self.from_parts):
+            raise DeclarationError(
+                f"{self.scalar.where}: no rule of {self.scalar.name} can be derived, because it computes a complex "
+                "number from parts or the conjugate of its operand; write vjp=(...)",
+                op=self.scalar.name,
+            )
 
     def step(self, name: str, pairs: Sequence[Pair], again: Callable[..., ast.expr]) -> Pair:
         """Return a call or an operator, and its tangent by the rules of the op `name`; `again` makes the expression."""
@@ -201,6 +234,8 @@ class Tangents(Reader[Pair]):
 
 
 ZERO = ast.Constant(0)
+TIMES_I = ast.Call(ast.Name("complex"), [ZERO, ast.Constant(1)], [])
+TIMES_MINUS_I = ast.Call(ast.Name("complex"), [ZERO, ast.UnaryOp(ast.USub(), ast.Constant(1))], [])
 
 
 def plus(a: ast.expr | None, b: ast.expr | None) -> ast.expr | None:

@@ -96,7 +96,7 @@ def as_wide(op: Op, specs: Sequence[Spec]) -> Pair:
         own, _ = primal.dtype_rule(primal, tuple([known.get(name, specs[0]) for name in primal.operands]))
     except MinigradError:  # an operand that the rule does not read has another dtype than the gradient
         own = compute
-    return (own if own.kind == "f" and own.itemsize > compute.itemsize else compute), dtype
+    return (own if own.kind in "fc" and own.itemsize > compute.itemsize else compute), dtype
 
 
 def derive_rest(op: Op) -> None:

@@ -16,9 +16,11 @@ from marshal import dumps
 from typing import Any
 
 from minigrad.core.device import default_device
+from minigrad.core.formats import strided
 from minigrad.core.op import Op
 from minigrad.core.plans import keep
 from minigrad.declare.signature import OUT
+from minigrad.errors import ArgumentError
 from minigrad.runtime.dispatch import apply, runner
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.plans import plan_of
@@ -26,6 +28,7 @@ from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
 from minigrad.runtime.var import Var
 
 CALLS = 1024  # the number of calls that each function stores
+SEQUENCES = ("arange", "linspace", "logspace")  # an `out` with as many elements keeps its shape
 NUMBERS, LISTS = (int, float), (tuple, list)
 FORMAT = 2  # marshal's last format whose bytes depend on values alone, not on the identities of objects
 
@@ -57,6 +60,11 @@ class Recalled:
             if key is not None:
                 keep(self, key, recipe, CALLS)
         return Var.of(x) if requires_grad and x.__class__ is not Var else x
+
+
+def sparse_layout(name: str) -> ArgumentError:
+    """Return the error for a layout that is not `mg.strided`."""
+    return ArgumentError(f"{name}: layout must be mg.strided, because there are no sparse tensors; omit layout")
 
 
 def of_numbers(args: tuple[Any, ...]) -> bool:
@@ -97,6 +105,8 @@ def recalled(function: Any, into: bool) -> Any:
                 key = make = None
             if make is not None:
                 return Var.of(make()) if requires_grad else make()
+        elif named.pop("layout", strided) is not strided:
+            raise sparse_layout(function.__name__)
         elif many in named:
             if args:
                 raise TypeError(f"{function.__name__}() got the argument {many} twice; pass {many} once")
@@ -108,6 +118,8 @@ def recalled(function: Any, into: bool) -> Any:
             raise TypeError(f"{function.__name__}() got an unexpected keyword argument 'out'")
         recipe = function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **named)
         x = memory.made(recipe, requires_grad, key if of_numbers(args) else None)
+        if out is not None and function.__name__ in SEQUENCES and x.numel() == out.numel():
+            x = x.reshape(out.shape)
         return x if out is None else copy_result(function.__name__, x, out)
 
     parameters = [*signature.parameters.values(), *([OUT] if into else [])]
@@ -136,6 +148,8 @@ def recalled_like(function: Any) -> Any:
                 key = make = None
             if make is not None:
                 return Var.of(make()) if requires_grad else make()
+        if named.pop("layout", strided) is not strided:
+            raise sparse_layout(name)
         recipe = function(input, *args, dtype=dtype, device=device, requires_grad=requires_grad, **named)
         return memory.made(recipe, requires_grad, key if of_numbers(args) else None)
 

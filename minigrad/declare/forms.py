@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import as_dtype, default_float
-from minigrad.core.formats import CHANNELS_LAST, expect_format
+from minigrad.core.dtype import DType, as_dtype, default_float, expect_no_loss
+from minigrad.core.formats import ROW_MAJOR, format_of, layout_in
 from minigrad.core.op import Op
 from minigrad.declare.signature import KEYWORD, Signature
 from minigrad.declare.variants import variant
-from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, MinigradError
 from minigrad.runtime.dispatch import apply, runner
 from minigrad.runtime.into import copy_result, read_before
 from minigrad.runtime.observers import observed
@@ -39,7 +39,7 @@ def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
     signature, result = op.signature, []
     like = next((x for x in operands if isinstance(x, Tensor)), None)
     for name, x in zip(op.operands, operands):
-        number = name in signature.numbers and isinstance(x, (bool, int, float, np.generic, WeakNumber))
+        number = name in signature.numbers and isinstance(x, (bool, int, float, complex, np.generic, WeakNumber))
         array = isinstance(x, np.ndarray) and like is not None
         absent = x is None and name in signature.optional
         if not (isinstance(x, Tensor) or array or number or absent or name == signature.many):
@@ -115,7 +115,16 @@ def in_dtype(op: Op, x: Any, dtype: Any) -> Any:
         return type(x)(*[in_dtype(op, y, dtype) for y in x])
     expect_tensors(op.label, x)
     wanted = as_dtype(dtype)
+    expect_lossless(op.label, x, wanted)
     return x if x.dtype is wanted else x.to(wanted)
+
+
+def expect_lossless(label: str, x: Tensor, dtype: DType) -> None:
+    """Raise DTypeError if a parameter `dtype` would lose imaginary parts; `x.to` takes the real parts."""
+    try:
+        expect_no_loss(x.dtype, dtype)
+    except DTypeError as error:
+        raise DTypeError(f"{label}: got {describe(x)}; {error}", op=label) from None
 
 
 def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any = None) -> Any:
@@ -128,7 +137,7 @@ def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any =
 
 
 def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:
-    """Convert a tensor to `dtype`, which must be a float; with None, convert integers to the default float dtype.
+    """Convert a tensor to `dtype`, a float or complex dtype; with None, convert integers to the default float dtype.
 
     op: the op or its name, for messages.
     """
@@ -136,13 +145,14 @@ def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:
     expect_tensors(label, x)
     if dtype is not None:
         wanted = as_dtype(dtype)
-        if not wanted.is_float:
+        if not wanted.is_inexact:
             raise DTypeError(
                 f"{label}: dtype must be a floating dtype, got {wanted} for {describe(x)}; pass dtype=mg.float32",
                 op=label,
             )
+        expect_lossless(label, x, wanted)
         return x.to(wanted)
-    return x if x.dtype.is_float else x.to(default_float())
+    return x if x.dtype.is_inexact else x.to(default_float())
 
 
 def in_its_memory(op: Op, input: Any, *rest: Any) -> Any:
@@ -254,21 +264,33 @@ def in_format(name: str, x: Tensor, memory_format: Any) -> Tensor:
     Raises ArgumentError for a value that is not a memory format, and ShapeError if x has another number of dims than
     the format requires.
     """
-    rank = CHANNELS_LAST.get(memory_format)
-    if rank is None:
-        expect_format(name, memory_format)
+    if memory_format in ROW_MAJOR:
         return x
-    if x.ndim != rank:
-        raise ShapeError(
-            f"{name}: memory_format={memory_format} expects a tensor of {rank} dims, got {describe(x)}; pass "
-            "mg.contiguous_format, or insert dims with unsqueeze",
-            op=name,
-        )
-    moved: Tensor = x.permute(0, *range(2, rank), 1)
-    return x if moved.is_contiguous() else moved.contiguous().permute(0, rank - 1, *range(1, rank - 1))
+    layout = layout_in(name, x.layout.shape, memory_format)
+    if x.layout.strides == layout.strides:
+        return x
+    rank = x.ndim
+    return x.permute(0, *range(2, rank), 1).contiguous().permute(0, rank - 1, *range(1, rank - 1))
 
 
-def collected(function: FunctionType, signature: Signature) -> Callable[..., Any]:
+def in_format_of_input(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a definition whose results have the memory format of its first operand, if both have the same rank."""
+
+    def definition(x: Tensor, *arguments: Any, **named: Any) -> Any:
+        result, wanted = function(x, *arguments, **named), format_of(x.layout)
+        if wanted is None:
+            return result
+        several = isinstance(result, tuple)
+        ys = [
+            y if y is x or y.ndim != x.ndim or format_of(y.layout) is wanted else in_format("", y, wanted)
+            for y in (result if several else (result,))
+        ]
+        return (result._make(ys) if hasattr(result, "_make") else tuple(ys)) if several else ys[0]
+
+    return definition
+
+
+def collected(function: Callable[..., Any], signature: Signature) -> Callable[..., Any]:
     """Return a definition with the parameter `*tensors` as a function that takes one sequence of tensors instead."""
     names = [p.name for p in signature.parameters if p.kind is not KEYWORD]
     if not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):

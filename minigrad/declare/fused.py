@@ -18,7 +18,9 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Rule, ScalarFn, Spec
 from minigrad.declare.bodies import fast_path
 from minigrad.declare.record import schema
+from minigrad.errors import DTypeError
 from minigrad.kernels.reading import Lines
+from minigrad.kernels.rendering import complex_results
 from minigrad.runtime.tensor import Tensor
 
 OPERATORS = ("add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "and", "or", "xor")
@@ -85,7 +87,7 @@ def method_op(name: str) -> Op:
         return schema[NAMED[name]]
     method = getattr(Tensor, name, None)
     op = getattr(method, "op", None)
-    if not isinstance(op, Op) or op.public is not method:
+    if not isinstance(op, Op) or op.public is not getattr(method, "function", method):
         raise Unfusable(f"a rule that reads {name}")
     return op
 
@@ -169,4 +171,10 @@ def one_dtype(op: Op, specs: Sequence[Spec]) -> tuple[Any, DType]:
     dtype = specs[0].dtype
     if any(spec.dtype is not dtype for spec in specs):
         raise Unfusable("operands of several dtypes")
+    if dtype.is_complex:  # the rule may choose other ops for complex operands, as that of `abs`
+        assert op.scalar is not None
+        try:
+            complex_results(op.scalar, dtype.compute)
+        except DTypeError as error:
+            raise Unfusable(str(error)) from None
     return dtype.compute, dtype

@@ -15,15 +15,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
 from minigrad.core.later import Later
 from minigrad.core.op import ScalarFn
 from minigrad.core.plans import keep
+from minigrad.declare.derived import leave_rules
+from minigrad.declare.record import DERIVED, new_op
+from minigrad.declare.rules import to_float
 from minigrad.errors import ArgumentError, quantity
 from minigrad.kernels.hoisting import hoisted
 from minigrad.kernels.scalar import parse, strip_docstring
+from minigrad.runtime.dispatch import apply
 from minigrad.runtime.many import ManyPlan, apart, rows_of
+from minigrad.runtime.operands import number
 from minigrad.runtime.tensor import Tensor, expect_tensors
 
 PLANS = 64  # largest number of plans of a rule; then the older half is removed
@@ -37,9 +43,10 @@ class Rule(Later):
     written: the number k such that the kernel writes the first k tensors of a row.
     scalar: the scalar function of the kernel, whose arguments are elements and constants.
     constants: the function that computes the constants from the numbers.
+    op: the scalar function as an op with derived gradients, whose operands are the tensors and the constants.
     """
 
-    __slots__ = ("constants", "name", "node", "numbers", "plans", "scalar", "tensors", "where", "written")
+    __slots__ = ("constants", "name", "node", "numbers", "op", "plans", "scalar", "tensors", "where", "written")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
@@ -50,7 +57,7 @@ class Rule(Later):
         self.numbers = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         self.scalar: ScalarFn
         self.later = dict.fromkeys(
-            ("constants", "node", "scalar", "where", "written"), lambda rule: rule.read(function)
+            ("constants", "node", "op", "scalar", "where", "written"), lambda rule: rule.read(function)
         )
 
     def read(self, function: Callable[..., Any]) -> None:
@@ -58,6 +65,12 @@ class Rule(Later):
         whole = parse(function, results=None, keywords=True)
         self.node, self.where, self.written = whole.node, whole.where, whole.results
         self.scalar, self.constants = hoisted(whole, len(self.tensors))
+        derived: Any = (DERIVED,) * len(self.scalar.args)
+        names = tuple([f"new_{name}" for name in self.tensors[: self.written]])
+        outputs, source = names if self.written > 1 else ("y",), cast(FunctionType, function)
+        self.op = new_op(source, "elementwise", self.scalar.args, {}, derived, outputs, zeros=True, listed=False)
+        self.op.scalar, self.op.dtype_rule = self.scalar, to_float
+        leave_rules(self.op, derived, later=True)
 
     def __repr__(self) -> str:
         return f"<rule {self.name}({', '.join(self.tensors)}; {', '.join(self.numbers)})>"
@@ -99,6 +112,15 @@ class Rule(Later):
         rows = list(zip(*columns))
         if rows:
             self.launch(rows, self.constants(**numbers))
+
+    def recorded(self, tensors: Sequence[Tensor], **numbers: Any) -> tuple[Tensor, ...]:
+        """Return the new values of a row of tensors, as the results of a recorded op; numbers may be 0-d tensors."""
+        like = tensors[0]
+        constants = [
+            x if isinstance(x, Tensor) else number(x, like.dtype, like.device) for x in self.constants(**numbers)
+        ]
+        result = apply(self.op, (*tensors, *constants))
+        return tuple(result) if self.written > 1 else (result,)
 
     def launch(self, rows: list[tuple[Tensor, ...]], constants: tuple[float, ...]) -> None:
         """Apply the rule to rows, with the constants that were computed from the numbers."""

@@ -21,7 +21,7 @@ from typing import Any
 from minigrad.core.code import HIDDEN
 from minigrad.core.op import Op, Rule
 from minigrad.core.roles import role_of
-from minigrad.declare.claims import is_fact
+from minigrad.declare.claims import is_fact, known_facts
 from minigrad.declare.manual import Docstring
 from minigrad.declare.names import enter
 from minigrad.declare.signature import annotations_of, where_of
@@ -167,7 +167,7 @@ def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
             if not is_fact(op, name):
                 raise DeclarationError(
                     f"{op.where}: {name!r} in a derivative rule of {op.name} is neither a parameter nor a static "
-                    "fact; correct the name",
+                    f"fact; {known_facts(op)}",
                     op=op.name,
                 )
             facts.append(name)

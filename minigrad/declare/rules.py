@@ -68,10 +68,22 @@ def number(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def to_float(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Return the promoted dtype if it is a float, otherwise the default float."""
+    """Return the promoted dtype if it is a float or complex, otherwise the default float."""
     dtype = common(specs)
-    dtype = dtype if dtype.is_float else default_float()
+    dtype = dtype if dtype.is_inexact else default_float()
     return dtype.compute, dtype
+
+
+def number_to_real(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Compute as `number`, and return the dtype of the real part: float32 for complex64."""
+    compute, dtype = number(op, specs)
+    return compute, dtype.to_real()
+
+
+def float_to_real(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Compute as `to_float`, and return the dtype of the real part."""
+    compute, dtype = to_float(op, specs)
+    return compute, dtype.to_real()
 
 
 def compare(op: Op, specs: Sequence[Spec]) -> Pair:
@@ -80,9 +92,9 @@ def compare(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def integer(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Promote as `promote`, but raise DTypeError for floats."""
+    """Promote as `promote`, but raise DTypeError for floats and complex dtypes."""
     dtype = common(specs)
-    if dtype.is_float:
+    if dtype.is_inexact:
         raise refuse(op, specs, "expected bool or integers, because this op works on bits; convert with .long()")
     return dtype.compute, dtype
 
@@ -102,7 +114,8 @@ def widen(op: Op, specs: Sequence[Spec]) -> Pair:
     """Return the dtypes of a reduction that accumulates in a wider dtype than the dtype of the operand.
 
     Integers and bool are accumulated in int64, which is also the dtype of the result.  float16 and bfloat16 are
-    accumulated in float32, and float32 in float64; a float result has the dtype of the operand.
+    accumulated in float32, float32 in float64, and complex64 in complex128; the result then has the dtype of the
+    operand.
     """
     dtype = specs[0].dtype
     return np.dtype(dtype.accumulator), dtype.sum_dtype
@@ -114,6 +127,8 @@ def accumulate(op: Op, specs: Sequence[Spec]) -> Pair:
     The accumulator is float32 for float16 and bfloat16, and float64 for the other floats.
     """
     dtype = floating(op, specs)
+    if dtype.is_complex:
+        raise refuse(op, specs, "expected a floating dtype; pass the magnitudes, x.abs()")
     return np.dtype(dtype.accumulator), dtype
 
 
@@ -123,12 +138,12 @@ def counted(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def mean_dtype(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Widen as `widen`, but raise DTypeError unless the operand is a float.
+    """Widen as `widen`, but raise DTypeError unless the operand is a float or complex.
 
     For the mean of integers, the caller should decide which dtype the result has.
     """
     dtype = specs[0].dtype
-    if not dtype.is_float:
+    if not dtype.is_inexact:
         raise refuse(op, specs, "input must have a floating dtype; convert with .to(mg.float32)")
     return np.dtype(dtype.accumulator), dtype
 
@@ -197,9 +212,9 @@ def logical_values(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def floating(op: Op, specs: Sequence[Spec], /, **params: Any) -> DType:
-    """Return the promoted dtype of all operands.  Raises DTypeError unless it is a float."""
+    """Return the promoted dtype of all operands.  Raises DTypeError unless it is a float or complex."""
     dtype = common(specs)
-    if not dtype.is_float:
+    if not dtype.is_inexact:
         raise refuse(op, specs, "expected a floating dtype; convert with .to(mg.float32)")
     return dtype
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from minigrad.autodiff.checks import check, end_of, node_of, seed
 from minigrad.autodiff.engine import leading_to, pull_back, reachable
 from minigrad.autodiff.hooks import Around
+from minigrad.kernels.store import running_time
 from minigrad.runtime.data import host_array
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.recording import no_grad
@@ -60,9 +60,9 @@ class Looked(Around):
         self, gradients: Sequence[Tensor | None], wanted: set[int] | None, create: bool
     ) -> list[tuple[Any, Tensor]]:
         """Run the node's `pull`, and record its time and its gradients."""
-        start = perf_counter()
+        start = running_time()
         passed: list[tuple[Any, Tensor]] = self.node.pull(gradients, wanted, create)
-        self.way.steps.append(Step(self.node, list(gradients), passed, perf_counter() - start))
+        self.way.steps.append(Step(self.node, list(gradients), passed, running_time() - start))
         keys = self.node.ids or (self.node.id,)
         self.way.gradients.update({key: g for key, g in zip(keys, gradients) if g is not None})
         return list(passed)  # the caller gets a copy, because the backward pass empties the list that it receives

@@ -1,29 +1,103 @@
-"""Derivative rules as formulas: a rule runs once on values that record the ops applied to them.
+"""Derivative rules and the bodies of elementwise ops as formulas.
 
-No formula is written by hand: `written` returns the ops of the declared rule, for the given operands and masks, and
-`value` is the rule's result.  `viz/mathematics.py` converts a formula to text or MathML.
+A rule runs once on values that record the ops applied to them.  No formula is written by hand: `written` returns the
+ops of the declared rule, for the given operands and masks, and `value` is the rule's result.  The body of an
+elementwise op is read from its source, which shows the computation of a derived rule.  `viz/mathematics.py` converts a
+formula to text or MathML.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.autodiff.arguments import facts
 from minigrad.autodiff.following import Followed, Following
 from minigrad.autodiff.holding import values_of
 from minigrad.core.dtype import DType
-from minigrad.core.op import Op
-from minigrad.diagnostics.bodies import Term, body_of, number
+from minigrad.core.op import Op, ScalarFn
+from minigrad.declare.derivative import CALLS, OPERATORS
 from minigrad.diagnostics.flow import Step, values
 from minigrad.errors import MinigradError
+from minigrad.kernels.reading import Reader
 from minigrad.runtime.data import store
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.program import Call
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
+
+COMPARISONS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
+LOGIC = {ast.And: "logical_and", ast.Or: "logical_or", ast.Not: "logical_not", ast.USub: "neg"}
+BITS = {ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.FloorDiv: "floor_divide"}
+NAMES: dict[Any, str] = {**OPERATORS, **COMPARISONS, **LOGIC, **BITS}
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """Represent a part of a formula: a name, a number, or an op applied to other terms.
+
+    Terms are compared by identity, because each computed value is one term.  `name` is the name of the op or of the
+    leaf.  For an op with several results, `result` is the name of the result; otherwise it is "".
+    """
+
+    name: str
+    args: tuple[Term, ...] = ()
+    params: dict[str, Any] = field(default_factory=dict)
+    result: str = ""
+
+
+def number(value: Any) -> str:
+    """Return a number as text, floats with six significant digits."""
+    return str(value) if isinstance(value, bool | int) else f"{value:.6g}"
+
+
+def body_of(scalar: ScalarFn, operands: Sequence[Term]) -> tuple[Term, ...]:
+    """Return the results of a scalar function of some terms; a named value in the body becomes one shared term."""
+    return tuple(_Terms(scalar, operands).results())
+
+
+class _Terms(Reader[Term]):
+    """Reads a body as terms of ops."""
+
+    def literal(self, value: float) -> Term:
+        return Term(number(value))
+
+    def constant(self, name: str) -> Term:
+        return Term(name)
+
+    def unary(self, op: ast.unaryop, value: Term) -> Term:
+        return value if isinstance(op, ast.UAdd) else Term(NAMES[type(op)], (value,))
+
+    def binary(self, node: ast.BinOp, left: Term, right: Term) -> Term:
+        return Term(NAMES.get(type(node.op), type(node.op).__name__.lower()), (left, right))
+
+    def logic(self, op: ast.boolop, values: list[Term]) -> Term:
+        return joined(NAMES[type(op)], values)
+
+    def comparison(self, ops: list[ast.cmpop], values: list[Term]) -> Term:
+        pairs = zip(ops, values, values[1:], strict=False)
+        return joined("logical_and", [Term(NAMES[type(op)], (a, b)) for op, a, b in pairs])
+
+    def choice(self, test: Term, body: Term, orelse: Term) -> Term:
+        return Term("where", (test, body, orelse))
+
+    def helper(self, name: str, values: list[Term]) -> list[Term]:
+        return list(body_of(self.scalar.helpers[name], values))
+
+    def call(self, name: str, node: ast.expr, values: list[Term]) -> Term:
+        return Term(CALLS.get(name, name), tuple(values))
+
+
+def joined(name: str, parts: Sequence[Term]) -> Term:
+    """Return the terms joined by a binary op, from left to right."""
+    first, *rest = parts
+    for part in rest:
+        first = Term(name, (first, part))
+    return first
+
 
 UNWRITTEN = (MinigradError, TypeError, ValueError, AttributeError)  # raised by a rule that needs tensors with memory
 BAR = "\u0304"  # a combining bar above the preceding letter: the gradient of the value with this letter

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from math import prod
-from time import perf_counter
 from typing import Any
 
 from minigrad.api.page import Page, styled
 from minigrad.diagnostics.tape import in_time, in_units
 from minigrad.errors import DeclarationError
+from minigrad.kernels.store import running_time
 from minigrad.nn.modules.module import Module
 from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import no_grad
@@ -132,7 +132,6 @@ def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> table = mg.nn.summary(mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU()), mg.zeros(2, 4))
     >>> table.parameters, table.products, [row.shape for row in table]
     (40, 64, [(2, 8), (2, 8), (2, 8)])
@@ -172,7 +171,7 @@ class Run(Observer):
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         with self.watched():
-            self.clock = perf_counter()
+            self.clock = running_time()
             self.model(*args, **kwargs)
 
     @contextmanager
@@ -198,7 +197,7 @@ class Run(Observer):
 
     def elapsed(self) -> None:
         """Add the time since the last event to the innermost module."""
-        now = perf_counter()
+        now = running_time()
         if self.open:
             self.open[-1].seconds += now - self.clock
         self.clock = now

@@ -175,8 +175,6 @@ def tape(y: Tensor, timed: bool = False) -> Tape:
 
     Parameters
     ----------
-    y : Tensor
-        Result of recorded ops.
     timed : bool, default False
         Whether to run two backward passes: one measures the time of each op's VJP rules, and one the peak of memory.
         The graph is kept, and the peak of `mg.memory_stats` is reset.
@@ -194,31 +192,37 @@ def tape(y: Tensor, timed: bool = False) -> Tape:
 
     Notes
     -----
-    The forward time is only measured for calls under `mg.debug()`.  Ops with at most six elements also store their
-    operands, so that pictures of graphs can show values; the summary lists these bytes separately.
+    The forward time is only measured for calls under `mg.debug()`.  No time contains the compilation of kernels.  Ops
+    with at most six elements also store their operands, so that pictures of graphs can show values; the summary lists
+    these bytes separately.
     """
     under(y, "tape")
     backward: dict[int, float] = {}
     peak = None
     if timed:
         allocator = y.storage.allocator
-        backward = {step.node.id: step.seconds for step in flow(y).steps}
         with exact(allocator):
             before = counted(allocator)
             walk([y], [None], None, True, False, "tape")
             peak = None if before is None else allocator.stats().peak_bytes - before
+        backward = {step.node.id: step.seconds for step in flow(y).steps}  # a second pass finds plans and kernels
     nodes, leaves = under(y, "tape")
     return Tape(describe(y), rows_of(y, "tape", backward), Ledger(y, nodes, leaves), peak)
 
 
-def under(y: Tensor, name: str) -> tuple[list[Any], list[Any]]:
-    """Return the nodes and the leaves below y; raise GradientError, with the given name, if there is no graph."""
+def expect_graph(name: str, y: Any) -> None:
+    """Raise GradientError, which names the called function, for a value without a graph."""
     expect_tensors(name, y)
     if not y.requires_grad:
         raise GradientError(
             f"{name}: {describe(y)} has no graph, because it was not computed from a Var or was computed under "
-            "mg.no_grad(); compute it from a Var, outside mg.no_grad()"
+            "mg.no_grad(); compute it from a mg.Var"
         )
+
+
+def under(y: Tensor, name: str) -> tuple[list[Any], list[Any]]:
+    """Return the nodes and the leaves below y; raise GradientError, with the given name, if there is no graph."""
+    expect_graph(name, y)
     nodes, leaves = reachable([end_of(y)])
     if any(node.saved is None for node in nodes):
         raise GradientError(

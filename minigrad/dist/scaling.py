@@ -87,7 +87,6 @@ def predict_scaling(
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> model = mg.nn.Sequential(*[mg.nn.Linear(1024, 1024) for _ in range(4)])
     >>> print(mg.dist.predict_scaling(model, forward=0.01, backward=0.02, processes=(1, 8), bucket_cap_mb=5))
     4 buckets, 16.8 MB of gradients

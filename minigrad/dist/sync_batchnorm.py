@@ -53,14 +53,10 @@ class SyncBatchNorm(_BatchNorm):
 
     Parameters
     ----------
-    num_features : int
-        Number of channels.
     eps, momentum, affine, track_running_stats, bias
         The same as for `BatchNorm1d`.
     process_group : optional
         The mpi4py communicator to reduce over; all processes if None.
-    device, dtype : optional
-        Device and dtype of the parameters and statistics.
 
     Raises
     ------
@@ -75,7 +71,6 @@ class SyncBatchNorm(_BatchNorm):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> net = mg.nn.Sequential(mg.nn.Conv2d(3, 4, 1), mg.nn.BatchNorm2d(4))
     >>> type(mg.nn.SyncBatchNorm.convert_sync_batchnorm(net)[1]).__name__
     'SyncBatchNorm'

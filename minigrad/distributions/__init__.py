@@ -1,36 +1,58 @@
 """Probability distributions under the names of `torch.distributions`: samples, log densities, entropies, divergences.
 
-Each file contains one distribution; `kl.py` contains the Kullback-Leibler divergences of pairs.
+Each file contains the distributions of one kind of values.  `constraints` are sets of values, `transforms` map samples,
+and `biject_to` and `transform_to` return the transform to a set; `kl.py` contains the divergences of pairs.
 """
 
+import sys
+
 from minigrad.declare.advice import present
-from minigrad.distributions import transforms
-from minigrad.distributions.bernoulli import Bernoulli
-from minigrad.distributions.categorical import Categorical
-from minigrad.distributions.cauchy import Cauchy
-from minigrad.distributions.distribution import Distribution
-from minigrad.distributions.exponential import Exponential
-from minigrad.distributions.gumbel import Gumbel
-from minigrad.distributions.independent import Independent
-from minigrad.distributions.kl import kl_divergence
-from minigrad.distributions.laplace import Laplace
-from minigrad.distributions.multivariate_normal import MultivariateNormal
-from minigrad.distributions.normal import Normal
-from minigrad.distributions.one_hot_categorical import OneHotCategorical, OneHotCategoricalStraightThrough
-from minigrad.distributions.transformed import LogNormal, TransformedDistribution
-from minigrad.distributions.transforms import (
-    AffineTransform,
-    ComposeTransform,
-    ExpTransform,
-    SigmoidTransform,
-    TanhTransform,
-    Transform,
+from minigrad.distributions import constraint_registry, constraints, kl, transforms, utils
+from minigrad.distributions.classes import (
+    Categorical,
+    Multinomial,
+    OneHotCategorical,
+    OneHotCategoricalStraightThrough,
 )
-from minigrad.distributions.uniform import Uniform
+from minigrad.distributions.combined import (
+    Independent,
+    LogisticNormal,
+    LogNormal,
+    MixtureSameFamily,
+    TransformedDistribution,
+)
+from minigrad.distributions.constraint_registry import biject_to, transform_to  # noqa: F401  objects, which have no page of their own
+from minigrad.distributions.counts import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
+from minigrad.distributions.distribution import Distribution, ExponentialFamily
+from minigrad.distributions.kl import kl_divergence, register_kl
+from minigrad.distributions.multivariate_normal import LowRankMultivariateNormal, MultivariateNormal
+from minigrad.distributions.positive import Chi2, Exponential, FisherSnedecor, Gamma, InverseGamma
+from minigrad.distributions.random_matrices import LKJCholesky, Wishart
+from minigrad.distributions.real_line import Cauchy, Gumbel, Laplace, Normal, Uniform, VonMises
+from minigrad.distributions.relaxed import LogitRelaxedBernoulli, RelaxedBernoulli, RelaxedOneHotCategorical
+from minigrad.distributions.simplex import Beta, ContinuousBernoulli, Dirichlet, Kumaraswamy
+from minigrad.distributions.tails import GeneralizedPareto, HalfCauchy, HalfNormal, Pareto, StudentT, Weibull
 
 NAMES = (
-    AffineTransform, Bernoulli, Categorical, Cauchy, ComposeTransform, Distribution, ExpTransform, Exponential, Gumbel,
-    Independent, Laplace, LogNormal, MultivariateNormal, Normal, OneHotCategorical, OneHotCategoricalStraightThrough,
-    SigmoidTransform, TanhTransform, Transform, TransformedDistribution, Uniform, kl_divergence,
+    Bernoulli, Beta, Binomial, Categorical, Cauchy, Chi2, ContinuousBernoulli, Dirichlet, Distribution, Exponential,
+    ExponentialFamily, FisherSnedecor, Gamma, GeneralizedPareto, Geometric, Gumbel, HalfCauchy, HalfNormal, Independent,
+    InverseGamma, Kumaraswamy, LKJCholesky, Laplace, LogNormal, LogisticNormal, LogitRelaxedBernoulli,
+    LowRankMultivariateNormal, MixtureSameFamily, Multinomial, MultivariateNormal, NegativeBinomial, Normal,
+    OneHotCategorical, OneHotCategoricalStraightThrough, Pareto, Poisson, RelaxedBernoulli, RelaxedOneHotCategorical,
+    StudentT, TransformedDistribution, Uniform, VonMises, Weibull, Wishart, kl_divergence, register_kl,
 )  # fmt: skip
-present(globals(), {thing.__name__: thing for thing in NAMES} | {"transforms": transforms})
+OTHERS = {
+    "constraint_registry": constraint_registry, "constraints": constraints, "kl": kl,
+    "transforms": transforms, "utils": utils,
+}  # fmt: skip
+present(globals(), {thing.__name__: thing for thing in (*NAMES, *transforms.NAMES)} | OTHERS)
+# PyTorch has one module per distribution, from which scripts import its class.
+MODULES = (
+    "bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet exp_family exponential "
+    "fishersnedecor gamma generalized_pareto geometric gumbel half_cauchy half_normal independent inverse_gamma "
+    "kumaraswamy laplace lkj_cholesky log_normal logistic_normal lowrank_multivariate_normal mixture_same_family "
+    "multinomial negative_binomial normal one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical "
+    "studentT transformed_distribution uniform von_mises weibull wishart"
+).split()
+for name in MODULES:
+    globals()[name] = sys.modules[f"{__name__}.{name}"] = sys.modules[__name__]

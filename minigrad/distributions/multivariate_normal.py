@@ -1,109 +1,192 @@
-"""The multivariate normal distribution."""
+"""Normal distributions of vectors, with a full covariance matrix or one of low rank plus a diagonal."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from typing import Any
 
 from minigrad import linalg
 from minigrad.core.shape import broadcast_shapes
-from minigrad.distributions.distribution import Distribution
-from minigrad.distributions.normal import HALF_LOG_2PI
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.distributions import constraints
+from minigrad.distributions.distribution import Distribution, expect_one
+from minigrad.distributions.utils import HALF_LOG_2PI, derived, formula
+from minigrad.errors import ShapeError
 from minigrad.ops import random
+from minigrad.ops.creation import eye
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.tensor import Tensor, describe
 
 
-class MultivariateNormal(Distribution):
-    """Define normal distributions of vectors with a mean vector and a covariance matrix.
+class Covariance(Distribution):
+    """The base class of distributions with a covariance matrix, which is passed in one of three forms.
 
     Parameters
     ----------
-    loc : Tensor
-        Mean, of shape (..., n).
     covariance_matrix : Tensor, optional
         Positive definite covariance, of shape (..., n, n).
     precision_matrix : Tensor, optional
         Inverse of the covariance, instead of `covariance_matrix`.
     scale_tril : Tensor, optional
         Lower triangular Cholesky factor of the covariance, instead of `covariance_matrix`.
-    validate_args : bool, optional
-        Whether to check that the diagonal of the factor is positive.
+    """
+
+    has_rsample = True
+    arg_constraints: Any = {
+        "covariance_matrix": constraints.positive_definite, "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }  # fmt: skip
+    covariance_matrix: Any = derived(lambda self: self.scale_tril @ self.scale_tril.mT)
+    precision_matrix: Any = derived(lambda self: linalg.inv(self.covariance_matrix))
+
+    def _store(self, name: str, matrix: Tensor, batch: Any, event: Any, validate_args: bool | None) -> None:
+        """Check the parameters, and store the matrix and its Cholesky factor, expanded to the batch shape."""
+        shape = (*batch, *matrix.shape[-2:])
+        setattr(self, name, expand(matrix, shape=shape))
+        Distribution.__init__(self, batch, event, validate_args)
+        if name != "scale_tril":
+            covariance = matrix if name == "covariance_matrix" else linalg.inv(matrix)
+            self.scale_tril = expand(linalg.cholesky(covariance), shape=shape)
+
+    def _half_log_det(self) -> Tensor:
+        return self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+class NormalVector(Distribution):
+    """The base class of normal distributions of vectors; subclasses define `_half_log_det` and `_distance`."""
+
+    has_rsample = True
+    support = constraints.real_vector
+    loc: Any
+    _distance: Any
+    _half_log_det: Any
+    log_prob: Any = formula(
+        lambda self, value: (
+            -0.5 * self._distance(value - self.loc) - self.event_shape[0] * HALF_LOG_2PI - self._half_log_det()
+        )
+    )
+    entropy: Any = formula(lambda self: self.event_shape[0] * (0.5 + HALF_LOG_2PI) + self._half_log_det())
+    mean: Any = property(lambda self: self.loc)
+    mode: Any = property(lambda self: self.loc)
+
+
+class MultivariateNormal(NormalVector, Covariance):
+    """Define normal distributions of vectors with a mean vector and a covariance matrix.
 
     Raises
     ------
     ArgumentError
-        If not exactly one of the three matrices is given, or the diagonal of the factor is not positive.
+        If not exactly one of the three matrices is given, or a matrix is not positive definite.
     ShapeError
-        If the mean has no dims.
+        If the mean has no dims, or the matrix has fewer than 2.
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> d = MultivariateNormal(mg.zeros(2), mg.eye(2))
     >>> round(d.log_prob(mg.zeros(2)).item(), 4)
     -1.8379
     """
 
-    has_rsample = True
+    arg_constraints = {"loc": constraints.real_vector, **Covariance.arg_constraints}
 
     def __init__(
         self, loc: Tensor, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
         scale_tril: Tensor | None = None, validate_args: bool | None = None,
     ) -> None:  # fmt: skip
-        matrices = [x for x in (covariance_matrix, precision_matrix, scale_tril) if x is not None]
-        if len(matrices) != 1:
-            raise ArgumentError(
-                "MultivariateNormal: expected exactly one of covariance_matrix, precision_matrix and scale_tril, got "
-                f"{len(matrices)}; pass covariance_matrix"
-            )
-        if loc.ndim < 1:
+        name, matrix = expect_one(
+            "MultivariateNormal", covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
+            scale_tril=scale_tril,
+        )  # fmt: skip
+        if loc.ndim < 1 or matrix.ndim < 2:
             raise ShapeError(
-                f"MultivariateNormal: loc must have at least 1 dim, got {describe(loc)}; pass a vector of means"
+                f"MultivariateNormal: loc must have at least 1 dim and {name} at least 2, got {describe(loc)} and "
+                f"{describe(matrix)}; pass a vector of means and a matrix"
             )
-        n = loc.shape[-1]
-        batch = broadcast_shapes("MultivariateNormal", loc.shape[:-1], matrices[0].shape[:-2])
-        if scale_tril is None:
-            covariance = matrices[0] if precision_matrix is None else linalg.inv(precision_matrix)
-            scale_tril = linalg.cholesky(covariance)
+        n = matrix.shape[-1]
+        batch = broadcast_shapes("MultivariateNormal", loc.shape[:-1], matrix.shape[:-2])
         self.loc = expand(loc, shape=(*batch, n))
-        self.scale_tril = expand(scale_tril, shape=(*batch, n, n))
-        super().__init__(batch, (n,), validate_args)
-
-    def _check(self) -> None:
-        self._require(self.scale_tril.diagonal(dim1=-2, dim2=-1) > 0, "the diagonal of scale_tril", "positive")
-
-    @property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance matrix."""
-        return self.scale_tril @ self.scale_tril.mT
+        self._store(name, matrix, batch, (n,), validate_args)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return samples whose gradients flow to the mean and to the factor."""
         noise = random.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
+    def _distance(self, off: Tensor) -> Tensor:
+        return mahalanobis(self.scale_tril, off)
+
+    variance: Any = property(lambda self: self.scale_tril.square().sum(-1))
+
+
+def solved(factor: Tensor, right: Tensor) -> Tensor:
+    """Return the solution of lower triangular systems, whose batch dims are broadcast."""
+    batch = broadcast_shapes("solve_triangular", factor.shape[:-2], right.shape[:-2])
+    factor, right = (expand(x, shape=(*batch, *x.shape[-2:])) for x in (factor, right))
+    return linalg.solve_triangular(factor, right, upper=False)
+
+
+def mahalanobis(factor: Tensor, off: Tensor) -> Tensor:
+    """Return the squared Mahalanobis distance of `off` from 0, for the Cholesky factor of a covariance."""
+    return solved(factor, off.unsqueeze(-1)).square().sum((-2, -1))
+
+
+class LowRankMultivariateNormal(NormalVector):
+    """Define normal distributions of vectors with the covariance `cov_factor @ cov_factor.mT + diag(cov_diag)`.
+
+    Parameters
+    ----------
+    cov_factor : Tensor
+        Factor of the covariance, of shape (..., n, k) with a small k.
+    cov_diag : Tensor
+        Positive numbers, of shape (..., n).
+
+    Notes
+    -----
+    Systems and determinants use the k x k matrix of the Woodbury identity and the matrix determinant lemma.
+    """
+
+    arg_constraints = {
+        "loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
+        "cov_diag": constraints.independent(constraints.positive, 1),
+    }  # fmt: skip
+
+    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
+        if min(loc.ndim, cov_factor.ndim - 1, cov_diag.ndim) < 1 or not (
+            loc.shape[-1] in (1, cov_factor.shape[-2]) and cov_factor.shape[-2] == cov_diag.shape[-1]
+        ):
+            raise ShapeError(
+                "LowRankMultivariateNormal: expected loc (..., n), cov_factor (..., n, k) and cov_diag (..., n), got "
+                f"{describe(loc)}, {describe(cov_factor)} and {describe(cov_diag)}; pass matching shapes"
+            )
+        batch = broadcast_shapes(
+            "LowRankMultivariateNormal", loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1]
+        )
+        n, k = cov_factor.shape[-2:]
+        self.loc, self.cov_diag = (expand(x, shape=(*batch, n)) for x in (loc, cov_diag))
+        self.cov_factor = expand(cov_factor, shape=(*batch, n, k))
+        scaled = self.cov_factor.mT / self.cov_diag.unsqueeze(-2)
+        inner = scaled @ self.cov_factor + eye(k, dtype=loc.dtype, device=loc.device)
+        self._scaled, self._capacitance_tril = scaled, linalg.cholesky(inner)
+        super().__init__(batch, (n,), validate_args)
+
+    covariance_matrix: Any = property(lambda self: self.cov_factor @ self.cov_factor.mT + self.cov_diag.diag_embed())
+    scale_tril: Any = property(lambda self: linalg.cholesky(self.covariance_matrix))
+
+    @property
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance matrix."""
+        part = solved(self._capacitance_tril, self._scaled)
+        return self.cov_diag.reciprocal().diag_embed() - part.mT @ part
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        kind: Any = {"dtype": self.loc.dtype, "device": self.loc.device}
+        low = random.randn((*shape[:-1], self.cov_factor.shape[-1], 1), **kind)
+        return self.loc + (self.cov_factor @ low).squeeze(-1) + self.cov_diag.sqrt() * random.randn(shape, **kind)
+
     def _half_log_det(self) -> Tensor:
-        return self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return self._capacitance_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1) + 0.5 * self.cov_diag.log().sum(-1)
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        """Return the logarithm of the density."""
-        off = (value - self.loc).unsqueeze(-1)
-        factor = expand(self.scale_tril, shape=(*off.shape[:-2], *self.scale_tril.shape[-2:]))
-        distance = linalg.solve_triangular(factor, off, upper=False).square().sum((-2, -1))
-        return -0.5 * distance - self.event_shape[0] * HALF_LOG_2PI - self._half_log_det()
+    def _distance(self, off: Tensor) -> Tensor:
+        low = (self._scaled @ off.unsqueeze(-1)).squeeze(-1)
+        return (off.square() / self.cov_diag).sum(-1) - mahalanobis(self._capacitance_tril, low)
 
-    def entropy(self) -> Tensor:
-        """Return the entropy in nats."""
-        return 0.5 * self.event_shape[0] * (1 + math.log(2 * math.pi)) + self._half_log_det()
-
-    @property
-    def mean(self) -> Tensor:
-        """The mean, `loc`."""
-        return self.loc
-
-    @property
-    def variance(self) -> Tensor:
-        """The variance of each element, which is the diagonal of the covariance."""
-        return self.scale_tril.square().sum(-1)
+    variance: Any = property(lambda self: self.cov_factor.square().sum(-1) + self.cov_diag)

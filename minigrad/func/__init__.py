@@ -6,15 +6,16 @@ from minigrad.declare.advice import absent
 from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed
 from minigrad.func.jacobians import hessian, jacfwd, jacobian, jacrev
-from minigrad.func.linear import linearize
+from minigrad.func.loops import associative_scan, cond, map, scan, while_loop
 from minigrad.func.mapping import vmap
 from minigrad.func.modules import functional_call, stack_module_state
-from minigrad.func.transforms import grad, grad_and_value, hvp, jvp, value_and_grad, vjp
+from minigrad.func.transforms import grad, grad_and_value, hvp, jvp, linearize, value_and_grad, vjp
 from minigrad.func.trees import tree_map
 
 __all__ = [
-    "functional_call", "grad", "grad_and_value", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "linearize",
-    "stack_module_state", "tree_map", "value_and_grad", "vjp", "vmap",
+    "associative_scan", "cond", "functional_call", "grad", "grad_and_value", "hessian", "hvp", "jacfwd", "jacobian",
+    "jacrev", "jvp", "linearize", "map", "scan", "stack_module_state", "tree_map", "value_and_grad", "vjp", "vmap",
+    "while_loop",
 ]  # fmt: skip
 __dir__ = listed(__all__)
 document_all(globals())

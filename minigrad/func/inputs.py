@@ -40,7 +40,7 @@ class Inputs:
                 f"numbers, for example mg.tensor(3.0)"
             )
         for x in self.floats:
-            if not x.dtype.is_float:
+            if not x.dtype.is_inexact:
                 left_out = "leave it out of the primals, lambda x: f(x, n)"
                 other = left_out if name in OF_ALL else "remove its index from argnums"
                 raise DTypeError(
@@ -112,6 +112,17 @@ def with_aux(name: str, func: Function, returned: Any) -> tuple[Any, Any]:
             op=name,
         )
     return returned
+
+
+def expect_real(name: str, tensors: Sequence[Tensor]) -> None:
+    """Raise DTypeError for a complex tensor: its derivative is a Jacobian of pairs, not one of complex numbers."""
+    for x in tensors:
+        if x.dtype.is_complex:
+            raise DTypeError(
+                f"{name}: inputs and outputs must be real, got {describe(x)}; pass and return mg.view_as_real(x), or "
+                "use vjp or jvp",
+                op=name,
+            )
 
 
 def outputs_of(name: str, func: Function, y: Any) -> tuple[list[Any], Tree]:

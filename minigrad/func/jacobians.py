@@ -8,9 +8,9 @@ from typing import Any
 
 from minigrad.autodiff.batches import Batched, BatchTransform
 from minigrad.autodiff.forward import Dual, DualTransform
+from minigrad.core.roles import Choice, Number
 from minigrad.core.shape import numel
-from minigrad.errors import ArgumentError
-from minigrad.func.inputs import Argnums, Inputs, with_aux
+from minigrad.func.inputs import Argnums, Inputs, expect_real, with_aux
 from minigrad.func.mapping import RANDOMNESS
 from minigrad.func.transforms import Pullback, recorded, split
 from minigrad.func.trees import flatten, tree_map, unflatten
@@ -49,8 +49,6 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
         Function of tensors, or of nested tuples, lists and dicts of them.
     argnums : int or sequence of int, default 0
         Positional arguments to differentiate with respect to.
-    has_aux : bool, default False
-        Whether func returns (output, aux); then the new function returns (Jacobian, aux).
     chunk_size : int, optional
         Compute at most this many rows at a time, to use less memory.
 
@@ -65,17 +63,14 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
     -----
     Reverse mode is faster than forward mode if there are fewer outputs than inputs.
     """
-    if chunk_size is not None and (isinstance(chunk_size, bool) or not isinstance(chunk_size, int) or chunk_size < 1):
-        raise ArgumentError(
-            f"jacrev: chunk_size must be a positive int or None, got {chunk_size!r}; pass chunk_size=None",
-            op="jacrev",
-        )
+    Number(1, whole=True, optional=True, advice="pass chunk_size=None").expect("jacrev", chunk_size=chunk_size)
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         called = functools.partial(func, **kwargs) if kwargs else func
         y, aux, pullback = recorded("jacrev", called, args, argnums, has_aux)
         outputs, tree = flatten(y)
+        expect_real("jacrev", [*pullback.inputs.floats, *outputs])
         total = sum(numel(x.shape) for x in outputs)
         parts = [rows(pullback, outputs, first, count) for first, count in chunks(total, chunk_size)]
         whole = parts[0] if len(parts) == 1 else [cat(list(some), 0) for some in zip(*parts)]
@@ -119,8 +114,6 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
         Function of tensors, or of nested tuples, lists and dicts of them.
     argnums : int or sequence of int, default 0
         Positional arguments to differentiate with respect to.
-    has_aux : bool, default False
-        Whether func returns (output, aux); then the new function returns (Jacobian, aux).
     randomness : {"error", "same", "different"}, default "error"
         Treatment of random functions, see `vmap`.
 
@@ -133,16 +126,12 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
     -----
     Forward mode is faster than reverse mode if there are fewer inputs than outputs.
     """
-    if randomness not in RANDOMNESS:
-        raise ArgumentError(
-            f"jacfwd: randomness must be one of {', '.join(RANDOMNESS)}, got {randomness!r}; pass "
-            "randomness='different', for example",
-            op="jacfwd",
-        )
+    Choice(*RANDOMNESS, advice="pass randomness='different', for example").expect("jacfwd", randomness=randomness)
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         inputs = Inputs("jacfwd", args, argnums)
+        expect_real("jacfwd", inputs.floats)
         total = sum(numel(x.shape) for x in inputs.floats)
         with BatchTransform(total, randomness) as batch:
             tangents = [Batched(t, batch) for t in units(inputs.floats, 0, total)]
@@ -174,11 +163,7 @@ def columns(inputs: Inputs, moved: Tensor) -> Any:
 
 def jacobian(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, mode: str = "reverse") -> Function:
     """Return a function that computes the Jacobian with `jacrev`, or with `jacfwd` for mode="forward"."""
-    if mode not in ("reverse", "forward"):
-        raise ArgumentError(
-            f"jacobian: mode must be 'reverse' or 'forward', got {mode!r}; pass mode='reverse', for example",
-            op="jacobian",
-        )
+    Choice("reverse", "forward").expect("jacobian", mode=mode)
     return jacrev(func, argnums, has_aux=has_aux) if mode == "reverse" else jacfwd(func, argnums, has_aux)
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.autodiff.batches import Batched, BatchTransform
+from minigrad.core.roles import Choice, Number
 from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
 from minigrad.func.inputs import called, outputs_of
 from minigrad.func.trees import Tree, flatten, spread, unflatten
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.views import expand, narrow, permute
-from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.tensor import Tensor, describe
 
 RANDOMNESS = ("error", "same", "different")
@@ -58,17 +58,8 @@ def vmap(
     on a batch and raises an error; use `mg.where`.
     `mg.func.vmap(mg.func.grad(loss), in_dims=(None, 0))(weights, samples)` computes one gradient per sample.
     """
-    if randomness not in RANDOMNESS:
-        raise ArgumentError(
-            f"vmap: randomness must be one of {', '.join(RANDOMNESS)}, got {randomness!r}; pass "
-            "randomness='different', for example",
-            op="vmap",
-        )
-    if chunk_size is not None and (isinstance(chunk_size, bool) or not isinstance(chunk_size, int) or chunk_size < 1):
-        raise ArgumentError(
-            f"vmap: chunk_size must be a positive int or None, got {chunk_size!r}; pass chunk_size=None for one chunk",
-            op="vmap",
-        )
+    Choice(*RANDOMNESS, advice="pass randomness='different', for example").expect("vmap", randomness=randomness)
+    Number(1, whole=True, optional=True, advice="pass chunk_size=None").expect("vmap", chunk_size=chunk_size)
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -170,9 +161,12 @@ def once(
         args = [x if d is None else Batched(moved(x, d, 0), transform) for x, d in zip(leaves, dims)]
         for x, d in zip(args, dims):
             if d is not None:
-                x.base = INPUT
+                transform.received(x)
         returned = func(*unflatten(tree, args), **kwargs)
+    transform.write_back()
     outputs, nested = outputs_of("vmap", func, returned)
+    if isinstance(returned, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        (out_dims,) = out_dims
     positions = spread(out_dims, nested, "vmap: out_dims", "the output")
     return unflatten(nested, [positioned(transform, y, position) for y, position in zip(outputs, positions)])
 

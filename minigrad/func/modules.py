@@ -47,25 +47,21 @@ def functional_call(
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> layer = mg.nn.Linear(2, 1)
     >>> zeros = {name: mg.zeros_like(p) for name, p in layer.named_parameters()}
     >>> mg.func.functional_call(layer, zeros, mg.ones(1, 2)).tolist()
     [[0.0]]
     """
-    values = joined(parameter_and_buffer_dicts)
-    dicts = (
-        (parameter_and_buffer_dicts,) if isinstance(parameter_and_buffer_dicts, Mapping) else parameter_and_buffer_dicts
-    )
+    dicts = parameter_and_buffer_dicts
+    dicts = [dicts] if isinstance(dicts, Mapping) else dicts
+    values = joined(dicts)
     arguments = args if isinstance(args, tuple) else () if args is None else (args,)
     with replaced(module, values, tie_weights, strict, dicts):
         return module(*arguments, **(kwargs or {}))
 
 
 def joined(dicts: Any) -> dict[str, Any]:
-    """Return the entries of one dict or of several dicts as one dict."""
-    if isinstance(dicts, Mapping):
-        return dict(dicts)
+    """Return the entries of several dicts as one dict."""
     if not isinstance(dicts, Sequence) or not all(isinstance(each, Mapping) for each in dicts):
         raise DeclarationError(
             f"functional_call: expected a dict or a tuple of dicts, got {describe(dicts)}; pass "
@@ -155,7 +151,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
     Raises
     ------
     ArgumentError
-        If there are no models, or if they differ in class or mode.
+        If there are no models, or if they differ in class, in mode or in the parameters that require a gradient.
     """
     if not models:
         raise ArgumentError("stack_module_state: expected at least one model, got none; pass a list of models")
@@ -173,6 +169,11 @@ def stacked(each: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     """Return the tensors of several dicts, stacked by name along a new first dim."""
     result = {}
     for name, first in each[0].items():
+        if len({d[name].requires_grad for d in each}) > 1:
+            raise ArgumentError(
+                f"stack_module_state: {name!r} must require a gradient in all models or in none, got a mixture; call "
+                "requires_grad_() on each model"
+            )
         x: Any = stack([d[name].detach() for d in each])
         result[name] = x.requires_grad_() if first.requires_grad else x
     return result

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.autodiff.checks import check, end_of, node_of, seed
+from minigrad.autodiff.convention import conjugated
 from minigrad.autodiff.engine import leading_to, pull_back, reachable
-from minigrad.autodiff.owning import handed_out
+from minigrad.autodiff.owning import NeverOwned, handed_out
 from minigrad.autodiff.replacing import alike
-from minigrad.autodiff.tracked import NeverOwned, TrackedTransform
+from minigrad.autodiff.tracked import TrackedTransform
 from minigrad.func.trees import tree_map
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.graph import BackpropOp, ids
@@ -71,7 +72,7 @@ class PlainRun:
         owned = NeverOwned() if over or create else None
         before, mode.enabled, casts = mode.enabled, mode.enabled and create, pause_casts()
         try:
-            seeds = [(end_of(y), seed(y, g)) for y, g in zip(ys, cotangents)]
+            seeds = [(end_of(y), conjugated(seed(y, g))) for y, g in zip(ys, cotangents)]
             _, table = pull_back(nodes, seeds, wanted, retain=retain or create, create=create, owned=owned)
             return self.arrived(table, create)
         finally:
@@ -85,7 +86,7 @@ class PlainRun:
         if not any(isinstance(g, Tracer) for _, g in pairs):
             pairs = handed_out(pairs, False, create)
         known = dict(pairs)
-        return [alike(known.get(key)) for key in keys]
+        return [alike(conjugated(known[key])) if key in known else alike(None) for key in keys]
 
     def reached(self, y: Any) -> bool:
         """Return whether a result was computed from a tracked tensor."""
@@ -127,7 +128,10 @@ class TransformRun(TrackedTransform):
         self, ys: Sequence[Tensor], cotangents: Sequence[Any], retain: bool = True
     ) -> list[Tensor | None]:
         """Return the gradients of the inputs from cotangents of some results; None for an input that is not reached."""
-        return [alike(g) for g in super().pull(ys, cotangents, self.placeholders, self.name)]
+        inside = [conjugated(seed(y, g)) for y, g in zip(ys, cotangents)]
+        return [
+            alike(g if g is None else conjugated(g)) for g in super().pull(ys, inside, self.placeholders, self.name)
+        ]
 
     def release(self, tree: Any) -> Any:
         """Return results as they are outside the transform."""

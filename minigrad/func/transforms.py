@@ -1,4 +1,4 @@
-"""Derivatives of functions: grad, value_and_grad, vjp, jvp, hvp.
+"""Derivatives of functions: grad, value_and_grad, vjp, jvp, hvp, linearize.
 
 Each takes a function of tensors, or of nested tuples, lists and dicts of tensors, and returns one of its derivatives.
 All of them nest with each other and with `vmap`, and no `.grad` changes.  Each value belongs to one `Transform`, or to
@@ -11,7 +11,10 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.autodiff.forward import Dual, DualTransform
+from minigrad.autodiff.following import Followed, Following
+from minigrad.autodiff.forward import Dual, DualTransform, checked
+from minigrad.autodiff.tangents import StoredCall
+from minigrad.autodiff.watching import versions
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.func.inputs import (
     Argnums,
@@ -27,6 +30,7 @@ from minigrad.func.inputs import (
 )
 from minigrad.func.reverse import PlainRun, TransformRun, run_of
 from minigrad.func.trees import Tree, flatten, leaves_as, unflatten
+from minigrad.runtime.program import Call
 from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.recording import enable_grad
 from minigrad.runtime.tensor import Tensor
@@ -47,7 +51,7 @@ def value_and_gradient(
         y, aux = func(*inputs.replaced(run.placeholders), **kwargs), None
     if has_aux:
         y, aux = with_aux(name, func, y)
-    if not isinstance(y, Tensor) or y.shape != () or not y.dtype.is_float:
+    if not isinstance(y, Tensor) or y.shape != () or not y.dtype.is_inexact:
         raise GradientError(
             f"{name}: {called(func)} must return a scalar float of shape (), got {shown(y)}; sum() it, or use "
             f"vjp or jacrev for several elements{'' if has_aux else ', or has_aux=True for more values'}",
@@ -83,7 +87,6 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.func.grad(lambda x: (x * x).sum())(mg.tensor([1.0, 2.0])).tolist()
     [2.0, 4.0]
     """
@@ -194,8 +197,6 @@ def jvp(
     strict : bool, default False
         Whether to raise GradientError if an output does not depend on the primals, instead of returning a tangent of
         zeros.
-    has_aux : bool, default False
-        Whether func returns (output, aux).
 
     Returns
     -------
@@ -284,3 +285,57 @@ def hvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> 
         products = run.pull([g for g, _ in pairs], [t for _, t in pairs], False)
     product = inputs.nested([alike(x) if h is None else h for x, h in zip(inputs.floats, products)])
     return product[0] if len(primals) == 1 else product
+
+
+class Linearizing(Following):
+    """Record the calls of a function, and for each call the versions of its operands and results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.versions: list[list[int | None]] = []
+
+    def record(self, call: Call) -> None:
+        super().record(call)
+        self.versions.append(versions([self.program.values[slot] for slot in (*call.reads, *call.writes)]))
+
+
+class Linearized:
+    """The linear map of a function at a point: a call with tangents returns the tangent of the output."""
+
+    def __init__(self, func: Function, inputs: Inputs) -> None:
+        self.inputs = inputs
+        with Linearizing() as recorder:
+            y = func(*inputs.replaced([Followed(recorder, x) for x in inputs.floats]))
+        leaves, self.tree = outputs_of("linearize", func, y)
+        self.ends = [x.slot if recorder.owns(x) else None for x in leaves]
+        self.values = [x.value if recorder.owns(x) else x for x in leaves]
+        self.output = unflatten(self.tree, self.values)
+        self.program, self.versions = recorder.program, recorder.versions
+
+    def __call__(self, *tangents: Any) -> Any:
+        values = self.program.values
+        known: list[Tensor | None] = [None] * self.program.count
+        directions = tangents_for("linearize", self.inputs, tangents)
+        known[: len(directions)] = directions
+        for (op, _, params, reads, writes), then in zip(self.program.calls, self.versions):
+            moved = tuple([known[slot] for slot in reads])
+            if op is not None and any(t is not None for t in moved):
+                primals, results = tuple([values[slot] for slot in reads]), tuple([values[slot] for slot in writes])
+                moved = checked(StoredCall(op, params, primals, moved, results, then, "linearize"))
+                for slot, t in zip(writes, moved):
+                    known[slot] = t
+        ends = [None if at is None else known[at] for at in self.ends]
+        return unflatten(self.tree, [alike(y) if t is None else t for y, t in zip(self.values, ends)])
+
+
+def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
+    """Return (output, jvp_fn) of func at the primals; jvp_fn(*tangents) returns the tangent of the output.
+
+    func runs once.  The calls of ops in this run are stored with all operands and results, and each call of jvp_fn
+    computes the tangents of the stored calls in order.  jvp_fn raises StorageError if it reads a value that was
+    overwritten in place after the run.
+    """
+    if not primals:
+        raise ArgumentError(f"linearize: expected primals for {called(func)}; pass its arguments", op="linearize")
+    made = Linearized(func, Inputs("linearize", primals, tuple(range(len(primals)))))
+    return made.output, made

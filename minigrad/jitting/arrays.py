@@ -99,7 +99,7 @@ class Arrays:
         key = slot, Layout.make(shape, strides, layout.offset)
         if key not in self.views:
             array = self.arrays[slot]
-            name = self.name(f"{array.name}_view")
+            name = self.name(f"{identifier(array.name)}_view")
             offset = f", {layout.offset}" if layout.offset else ""
             self.views[key] = name, f"{name} = view({array.name}, {shape}, {strides}{offset})"
         return self.views[key][0]

@@ -8,7 +8,7 @@ stored.  If a loop is the only reader of a matrix product, the product receives 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from minigrad.backends.launch import Part
@@ -42,7 +42,7 @@ class Chaining:
     """
 
     def __init__(
-        self, items: Sequence[Item], memory: dict[int, Memory], lasting: Callable[[int], bool], missing: list[Text]
+        self, items: Sequence[Item], memory: Mapping[int, Memory], lasting: Callable[[int], bool], missing: list[Text]
     ) -> None:
         self.items: list[Item | None] = [*items]
         self.memory, self.lasting, self.missing = memory, lasting, missing

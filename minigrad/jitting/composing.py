@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +60,11 @@ class Unit(NamedTuple):
     def shape(self) -> tuple[int, ...]:
         return self.outs[0].layout.shape
 
+    @property
+    def cost(self) -> int:
+        """The cost of one element, in additions."""
+        return sum(scalar.cost for scalar in self.scalars)
+
     def like(self, other: Unit) -> bool:
         """Return whether two units could be lines of one loop."""
         return self.compute == other.compute and self.shape == other.shape and self.device == other.device
@@ -70,7 +75,7 @@ class Unit(NamedTuple):
         return dtype.kind == "bool" or (dtype.compute == self.compute and dtype.storage == self.compute)
 
 
-def unit_of(item: Item, memory: dict[int, Memory]) -> Unit | None:
+def unit_of(item: Item, memory: Mapping[int, Memory]) -> Unit | None:
     """Return a launch as a unit; None if it is anything other than one elementwise loop."""
     part = sole_part(item)
     if part is None or not part.specs[-1].layout.numel:
@@ -116,7 +121,7 @@ class Composer(Lines):
     literals: whether constants are written into the function as numbers; otherwise constants are operands as well.
     """
 
-    def __init__(self, memory: dict[int, Memory], units: Sequence[Unit], literals: bool = True) -> None:
+    def __init__(self, memory: Mapping[int, Memory], units: Sequence[Unit], literals: bool = True) -> None:
         super().__init__()
         self.memory, self.literals = memory, literals
         self.operands: list[View] = []
@@ -161,6 +166,6 @@ def literal(memory: Memory, view: View, compute: np.dtype[Any]) -> ast.expr | No
     if memory.kind != "constant" or view.dtype.storage != compute or any(view.layout.strides):
         return None
     value = memory.value.reshape(-1)[view.layout.offset].item()
-    if not math.isfinite(value) or (value == 0 and math.copysign(1.0, value) < 0):
+    if isinstance(value, complex) or not math.isfinite(value) or (value == 0 and math.copysign(1.0, value) < 0):
         return None
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if value < 0 else ast.Constant(value)

@@ -17,6 +17,7 @@ from minigrad.errors import GradientError, RecordingError, StorageError
 from minigrad.func.trees import flatten
 from minigrad.jitting.entry import Entry
 from minigrad.jitting.exchange import Exchange
+from minigrad.jitting.fusion import Fusion
 from minigrad.jitting.guards import name_of
 from minigrad.jitting.moving import Made, Pass
 from minigrad.jitting.program import HostCall, Item, Program, inner_function
@@ -110,14 +111,14 @@ class Backward(Lines):
         if fusion:
             self.exchange = None
         if self.pull is None or fusion:
-            self.pull = self.written(fusion.items if fusion else None)
+            self.pull = self.written(fusion or None)
         return self.pull
 
-    def written(self, items: Sequence[Item | HostCall] | None) -> Callable[..., Any]:
+    def written(self, fusion: Fusion | None) -> Callable[..., Any]:
         """Return the function that runs the recorded items, or their fused form."""
         made, entry = self.recorded, self.entry
         self.name_storages()
-        self.tape = Tape(self.program, [*self.names], items)
+        self.tape = Tape(self.program, [*self.names], fusion)
         lines = [*self.memory(), *self.buffers(), *self.run()]
         for k, g in enumerate(made.pulled):
             lines += self.tensor(f"d{k}", g)
@@ -292,6 +293,7 @@ class DifferentiableEntry(Entry):
 def part_of(program: Program, items: Sequence[Item | HostCall]) -> Program:
     """Return a program of some items on the same memory."""
     part = Program()
+    part.whole = len(program.items)
     part.items, part.memory, part.draws = list(items), program.memory, program.draws
     part.arithmetic, part.symbols, part.taken = program.arithmetic, program.symbols, program.taken
     return part

@@ -1,13 +1,18 @@
-"""Random numbers of a recorded function: generators whose states each call writes."""
+"""Random numbers of a recorded function: generators whose states each call writes, and generators that freeze."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from minigrad.core.device import Device
 from minigrad.core.dtype import int64
 from minigrad.core.storage import Storage
-from minigrad.errors import RecordingError
+from minigrad.errors import RecordingError, warn
 from minigrad.jitting.program import NO_ALLOCATOR, Program, real_of
 from minigrad.ops.generators import Generator
 
@@ -71,3 +76,25 @@ class Stream(Generator):
         if self.counted:
             self.program.taken[self.generator] = self.offset
         return Storage(slot, int64, device, NO_ALLOCATOR, 2)
+
+
+@contextmanager
+def frozen_numbers() -> Iterator[None]:
+    """Warn if a recorded function draws from a global generator of Python or NumPy, which later calls do not read."""
+    before = [state() for state, _ in GLOBAL_STATES]
+    yield
+    for old, (state, name) in zip(before, GLOBAL_STATES):
+        if state() != old:
+            warn(
+                f"jit: the recorded function draws a number from {name}, but later calls use the number of the "
+                "recording; draw with mg.rand, or pass the number as an argument"
+            )
+
+
+def state_of_numpy() -> tuple[Any, ...]:
+    """Return the state of NumPy's global generator, as a value that can be compared."""
+    state: Any = np.random.get_state()  # noqa: NPY002
+    return state[0], state[1].tobytes(), *state[2:]
+
+
+GLOBAL_STATES = ((random.getstate, "Python's module random"), (state_of_numpy, "np.random"))

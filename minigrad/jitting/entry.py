@@ -1,14 +1,18 @@
-"""A recorded function as eager callers see it: guards, memory, results, gradients and counts of writes.
+"""A recorded function as eager callers see it: results, gradients and counts of writes around its launches.
 
 `Entry` writes the call of one program as a Python function, as call plans do: a loop over arguments, storages and
-results would cost more than the kernels of a small step.
+results would cost more than the kernels of a small step.  `guards.py` holds the guards; `writing.py` holds the
+lines that prepare memory, launch kernels and record gradients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from minigrad.core.storage import Storage
 from minigrad.func.trees import flatten
@@ -72,9 +76,9 @@ class Entry(Lines):
         self.fresh = self.leaving()
         for k, slot in enumerate(self.fresh):
             self.names[slot] = f"s{k}"
-        self.tape = Tape(self.program, [*self.provided, *self.fresh])
         self.fuses = fuse
         self.exchange = Exchange(self.program, self.stays) if fuse else None
+        self.bind()
         nested = bool(kwargs) or any(isinstance(x, (list, tuple, dict)) for x in args)
         self.count = -1 if nested else len(args)
         # The condition is written once, because modes and tensors may have changed when `fuse` writes the lines again.
@@ -84,11 +88,17 @@ class Entry(Lines):
 
     def fuse(self) -> None:
         """Switch to the fused form of the program, if its kernels are compiled."""
-        fusion = self.exchange and self.exchange.fused()
+        if self.bind():
+            self.write_call()
+
+    def bind(self) -> bool:
+        """Bind the launches to memory, in their fused form if its kernels are compiled; return whether they are."""
+        fusion = None if self.exchange is None else self.exchange.fused()
         if fusion:
             self.exchange = None
-            self.tape = Tape(self.program, [*self.provided, *self.fresh], fusion.items)
-            self.write_call()
+        if fusion or not hasattr(self, "tape"):
+            self.tape = Tape(self.program, [*self.provided, *self.fresh], fusion)
+        return bool(fusion)
 
     def stays(self, slot: int) -> bool:
         """Return whether a slot is memory that the caller has, or a constant."""
@@ -149,9 +159,9 @@ class Entry(Lines):
         The test is written only if fused loops write into memory of the caller, because the order of their accesses is
         correct only for separate storages.
         """
-        items = [item for item in self.tape.items if isinstance(item, Item)]
-        written = {slot for item in items for part in (item.fused or (item,)) for slot in written_by(part)}
-        if not any(item.fused for item in items) or written.isdisjoint(self.provided):
+        if not any(item.fused for item in self.tape.items if isinstance(item, Item)):
+            return
+        if self.written.isdisjoint(self.provided):
             return
         twins = {twin.buffer.number: real for real, twin in self.recording.storages.items()}
         fixed = [twins[slot] for slot in self.provided if slot in self.recording.holders]
@@ -161,6 +171,11 @@ class Entry(Lines):
         tests = ["True"] if any(storage.allocator is None for storage in fixed) else tests
         if tests and len(passed) + len(fixed) > 1:
             yield f"if ({' or '.join(tests)}) and not apart(fixed, {', '.join(passed)}): raise Unrepeatable"
+
+    @cached_property
+    def written(self) -> set[int]:
+        """The slots that the launches write."""
+        return {slot for item in self.program.items if isinstance(item, Item) for slot in written_by(item)}
 
     def numbers(self) -> list[str]:
         """Return the names of the floats among the arguments, if each call reads them."""
@@ -174,7 +189,7 @@ class Entry(Lines):
             self.bound[f"symbol{k}"], self.bound[f"as_{dtype}"] = self.tape.drawn[slot], stored(dtype)
             lines.append(f"symbol{k}[0] = as_{dtype}({text})")
         if lines:
-            self.bound["Unrepeatable"] = Unrepeatable
+            self.bound |= {"Unrepeatable": Unrepeatable, "np": np}
             yield from (
                 "try:",
                 *indented(lines),

@@ -214,10 +214,10 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool)
             ))  # fmt: skip
         elif symbolic and type(x) is float:
             parts.append(float)
-        elif isinstance(x, PLAIN):
+        elif isinstance(x, (*PLAIN, np.generic)):
             # A float is stored as text, because 0.0 and -0.0 are equal but of different kinds.
-            parts.append((type(x), str(x) if isinstance(x, float) else x))
-        elif isinstance(x, (np.ndarray, np.generic)):
+            parts.append((type(x), str(x) if isinstance(x, (float, np.generic)) else x))
+        elif isinstance(x, np.ndarray):
             raise ArgumentError(
                 f"jit: expected tensors, numbers and objects as arguments, got {describe(x)}, whose values a program "
                 "would not read again; pass mg.from_numpy(array)"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from minigrad.core.plans import bounded, epoch
@@ -16,7 +18,7 @@ from minigrad.jitting.entry import Entry, Unrepeatable
 from minigrad.jitting.guards import REFUSED, key_of, modes_now, name_of, shown_kind
 from minigrad.jitting.program import recording
 from minigrad.jitting.recorder import Recording
-from minigrad.jitting.turns import eagerly, sole_caller, turn
+from minigrad.jitting.turns import eagerly, sole_caller, turn, without_collector
 from minigrad.jitting.verifying import verified
 from minigrad.runtime.observers import observed
 from minigrad.runtime.operands import CONCRETE
@@ -63,7 +65,6 @@ class Jitted:
         self.calls = 0  # number of program runs, if they are verified
         functools.update_wrapper(self, function, updated=())
         self.__name__ = name_of(function)
-        self.function = function
         self.programs: dict[Any, list[Entry]] = {}
         self.by_value: set[Any] = set()
         self.again: list[str] = []
@@ -73,6 +74,7 @@ class Jitted:
         self.epoch = epoch[0]
         self.methods: dict[int, tuple[Any, Jitted]] = {}
         self.warned = False
+        self.function = function  # the last attribute: see `JittedObject.__setattr__`
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function: as a program if one fits, otherwise eagerly."""
@@ -136,7 +138,8 @@ class Jitted:
                     if not sole_caller():
                         return eagerly(self.function, args, kwargs)
                     try:
-                        entry = entry_of(Recording(self.function, args, kwargs, bool(floats)), self.fuse)
+                        with without_collector():
+                            entry = entry_of(Recording(self.function, args, kwargs, bool(floats)), self.fuse)
                     except Exception:
                         if not floats:
                             raise
@@ -290,6 +293,54 @@ class Jitted:
         count = sum(map(len, self.programs.values()))
         return f"<jit {self.__name__}: {count} program{'s' * (count != 1)}>"
 
+    def __reduce__(self) -> Any:
+        """Return what copies and pickles store: a function by its name, or the arguments of `jit`, without programs."""
+        home = getattr(sys.modules.get(self.__module__), self.__name__, None)
+        return self.__name__ if home is self else (type(self), (self.function, self.fuse, self.verify))
+
+
+class JittedObject(Jitted):
+    """A module, or another object that can be called, under `mg.jit`: it has the attributes of the object.
+
+    Functions have the base class, because each read of an attribute costs more in a class with `__getattr__`.
+    """
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The class of the object, so that a jitted module is a child of the module that it is assigned to."""
+        return type(self.__dict__.get("function", self))
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the object, such as `parameters` or `weight`.
+
+        A method that returns the object itself, such as `eval`, returns this one instead.
+        """
+        if name.startswith("__") or "function" not in self.__dict__:
+            raise AttributeError(name)
+        function = self.function
+        value = getattr(function, name)
+        if getattr(value, "__self__", None) is not function:
+            return value
+
+        @functools.wraps(value)
+        def method(*args: Any, **kwargs: Any) -> Any:
+            result = value(*args, **kwargs)
+            return self if result is function else result
+
+        return method
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute that `__init__` defines here, and any other one of the object."""
+        own = self.__dict__
+        if name in own or "function" not in own:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self.function, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """Delete an attribute of the object."""
+        delattr(self.function, name)
+
 
 def refuse(*args: Any) -> Any:
     """Refuse a call: there is no program yet."""
@@ -326,7 +377,7 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True, verify
     Returns
     -------
     Jitted
-        A function of the same arguments.
+        A function of the same arguments, with the attributes of `function`, such as those of a module.
 
     Raises
     ------
@@ -373,8 +424,12 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True, verify
         return function
     if not callable(function):
         raise ArgumentError(f"jit: expected a function, got {describe(function)}; decorate a function with @mg.jit")
-    return Jitted(function, fuse, verify)
+    plain = isinstance(function, (FunctionType, MethodType, BuiltinFunctionType, functools.partial, type))
+    return (Jitted if plain else JittedObject)(function, fuse, verify)
 
 
 if not TYPE_CHECKING:  # a type checker reads the function
     jit = Advised(jit, "mg.jit", "write mg.jit(function) or @mg.jit, which records the kernels once and repeats them")
+    # The marks with which scripts speak to PyTorch's compiler: they change nothing for its interpreter, nor here.
+    jit.ignore = jit.unused = jit.export = jit.script_if_tracing = lambda function: function
+    jit.is_scripting = jit.is_tracing = lambda: False

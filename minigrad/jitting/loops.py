@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,12 +29,13 @@ from minigrad.core.requests import (
     Join,
     PutBack,
 )
-from minigrad.jitting.arrays import LETTERS, Arrays
+from minigrad.jitting.arrays import LETTERS, Arrays, fitted, identifier
 from minigrad.jitting.composing import View
 from minigrad.jitting.program import Item, Memory
 from minigrad.jitting.spelling import Body, Names, Speller, Value, literal, type_of, variable
 from minigrad.runtime.recording import cell_of
 
+MANY = 8  # number of joined operands above which one loop is written for all of them
 WIDTH = 100  # maximum length of a line when values that are used once are joined into it
 printers: dict[type, Callable[..., None]] = {}
 
@@ -62,12 +64,22 @@ class Writer:
 
     memory: the description of all slots.
     symbols: the names of the slots that are numbers.
+    moving: the slots whose views move in each round of a repeat: the name of the round, the elements per round, the
+    number of the round to which the views belong, and the number of rounds.
+    listed: the slots whose arrays are elements of a list: the name of the list and the index.
     """
 
     def __init__(self, arrays: Arrays, memory: dict[int, Memory], symbols: dict[int, str], speller: Speller) -> None:
         self.arrays, self.memory, self.symbols, self.speller = arrays, memory, symbols, speller
         self.lines: list[str] = []
         self.depth, self.shown, self.fused = 0, "", tuple[Item, ...]()
+        self.moving: dict[int, tuple[str, int, int, int]] = {}
+        self.listed: dict[int, tuple[str, int]] = {}
+
+    @cached_property
+    def round(self) -> str:
+        """The name of the index of a round of a repeat."""
+        return self.arrays.name("t")
 
     def write(self, text: str) -> None:
         """Write a line."""
@@ -97,7 +109,12 @@ class Writer:
 
     def at(self, view: View, index: Sequence[str]) -> str:
         """Return an element of a view. index: one per dim of the result; the view may have fewer dims."""
-        return self.arrays.at(view.slot, view.layout, index)
+        layout = view.layout
+        if view.slot in self.moving:
+            t, step, sample, rounds = self.moving[view.slot]
+            first = layout.offset - step * sample
+            layout, index = Layout.make((rounds, *layout.shape), (step, *layout.strides), first), [t, *index]
+        return self.arrays.at(view.slot, layout, index)
 
     def load(self, view: View | Computed, index: Sequence[str], compute: np.dtype[Any]) -> Value:
         """Return an element as a number of the compute dtype."""
@@ -160,7 +177,8 @@ def elementwise(w: Writer, request: Any, outs: list[View], operands: list[View])
 
 def reads(w: Writer, text: Any, view: View) -> bool:
     """Return whether an expression reads the memory of a view."""
-    return re.search(rf"\b{w.arrays.arrays[view.slot].name}(_view\w*)?\[", str(text)) is not None
+    name = w.arrays.arrays[view.slot].name
+    return re.search(rf"\b({re.escape(name)}|{identifier(name)}_view\w*)\[", str(text)) is not None
 
 
 def separated(w: Writer, outs: list[View], values: list[Value]) -> list[Value]:
@@ -273,12 +291,35 @@ def copy(w: Writer, request: Any, outs: list[View], operands: list[View]) -> Non
 
 @prints(Join)
 def join(w: Writer, request: Join, outs: list[View], operands: list[View]) -> None:
-    """Write a loop per operand."""
-    start = 0
-    for a in operands:
-        length = a.layout.shape[request.dim]
-        copy(w, request, [moved(outs[0], outs[0].layout.narrow(request.dim, start, length))], [a])
-        start += length
+    """Write a loop per operand, or one loop over many operands that are neighbours in a list of arrays."""
+    out, dim, start, k = outs[0], request.dim, 0, 0
+    while k < len(operands):
+        a, arrays = operands[k], w.arrays.arrays
+        length, count = a.layout.shape[dim], neighbours(w, operands[k:])
+        part = moved(out, out.layout.narrow(dim, start, length))
+        if count > MANY:
+            array, (name, first) = arrays[a.slot], w.listed[a.slot]
+            arrays[a.slot] = array._replace(name=f"{name}[{f'{w.round} + {first}' if first else w.round}]")
+            w.moving = {out.slot: (w.round, length * out.layout.strides[dim], 0, count)}
+            with w.over([count], [w.round]):
+                copy(w, request, [part], [a])
+            arrays[a.slot], w.moving = array, {}
+        else:
+            count = 1
+            copy(w, request, [part], [a])
+        start, k = start + count * length, k + count
+
+
+def neighbours(w: Writer, operands: list[View]) -> int:
+    """Return how many of the first operands are neighbours in a list of arrays, with one layout."""
+    a = operands[0]
+    name, first = w.listed.get(a.slot, ("", 0))
+    if not name or not fitted(w.arrays.arrays[a.slot], a.layout):
+        return 1
+    for k, x in enumerate(operands):
+        if x.layout is not a.layout or w.listed.get(x.slot) != (name, first + k):
+            return k
+    return len(operands)
 
 
 @prints(Arange)

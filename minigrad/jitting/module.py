@@ -91,7 +91,7 @@ def module(entry: Any) -> str:
     lines = [line for source in functions.values() for line in (*source.top, *source.writer.lines)]
     uses_math = any("math." in text for text in helpers) or any("math." in x.partition("#")[0] for x in lines)
     imports = "import math\n\nimport numpy as np" if uses_math else "import numpy as np"
-    views = any(source.arrays.views for source in functions.values())
+    views = any(source.arrays.views or source.has_views for source in functions.values())
     texts = [*map(fitted, helpers), *([VIEW] if views else []), *[s.function(name) for name, s in functions.items()]]
     doc = "\n".join(docstring(**functions))
     return "\n\n\n".join([f'"""{doc}\n"""\n\n{imports}', *texts]) + "\n"

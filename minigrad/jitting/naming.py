@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterable
+from itertools import groupby
+from math import prod
 from typing import Any
 
 from minigrad.backends.launch import Constant
@@ -14,6 +17,7 @@ from minigrad.func.trees import flatten
 from minigrad.jitting import rowloops  # noqa: F401  this import registers its printers
 from minigrad.jitting.arrays import Array, Arrays, covering, identifier, without_ones
 from minigrad.jitting.composing import View
+from minigrad.jitting.families import Family, Rounds, families_of
 from minigrad.jitting.loops import printers
 from minigrad.jitting.moving import Made
 from minigrad.jitting.program import HostCall, Item, Memory
@@ -24,23 +28,38 @@ SHOWN = 32  # maximum size of a constant that is written into the text; larger c
 TOGETHER = 6  # maximum number of arrays that one line allocates
 
 
+def list_of(parts: list[str]) -> str:
+    """Return the text of a list, in which equal neighbours are one comprehension."""
+    groups = [(text, len([*same])) for text, same in groupby(parts)]
+    texts = [f"{text} for _ in range({count})" if count > 1 else text for text, count in groups]
+    if len(groups) == 1:
+        return f"[{texts[0]}]"
+    return f"[{', '.join([f'*[{text}]' if count > 1 else text for text, (_, count) in zip(texts, groups)])}]"
+
+
 class Naming:
     """Choose the names of the arrays in the text that `Jitted.source` returns.
 
     items: the parts of each launch, or None for a launch that is not printed as loops.
+    rounds: the repeats that are printed as one loop, by the index of their first launch.
+    families: the lists of the arrays that they use.
     used: the slots that the text uses, each with the layouts of its views.
     parameters: the parameters of `run`, each with the slot of its memory, or None for a float.
     inside: the arguments without a parameter, each with the parameter in whose memory the argument is.
     top: the lines of the text before the first loop.
     kept: the memory that `run` keeps for the function `back`.
+    has_views: whether a line outside `arrays.views` makes a view.
     """
+
+    has_views = False
 
     def __init__(self, entry: Any, tape: Any = None, taken: Iterable[str] = ()) -> None:
         self.entry, self.recording, self.tape = entry, entry.recording, tape or entry.tape
         self.memory: dict[int, Memory] = dict(entry.program.memory)
         self.arrays = Arrays()
         self.arrays.taken.update(taken)
-        self.items = [self.parts_of(item) if isinstance(item, Item) else None for item in self.tape.items]
+        self.rounds = {each.repeat.first: each for each in self.repeats()}
+        self.items = self.parts()
         self.parameters: dict[str, int | None] = {}
         self.inside: dict[str, str] = {}
         self.names = self.argument_names()
@@ -52,9 +71,37 @@ class Naming:
         self.name_outside()
         self.name_results()
         self.name_constants()
+        self.name_families()
         self.name_temporaries()
 
     # ---- the launches
+
+    def repeats(self) -> list[Rounds]:
+        """Return the repeats that are printed as loops, and find their families."""
+        items = self.tape.items
+        uses = Counter([slot for item in items if isinstance(item, Item) for slot in item.slots])
+        rounds = [Rounds(items, repeat, uses, self.entry.stays, self.memory) for repeat in self.tape.repeats]
+        self.families = families_of(rounds)
+        moving = [each for each in rounds if each.moves()]
+        if len(moving) < len(rounds):  # some views move in another way, so these launches are printed one by one
+            for each in moving:
+                each.columns.clear()
+            self.families = families_of(moving)
+        return moving
+
+    def parts(self) -> list[Any]:
+        """Return the parts of each launch; of a repeat, only the sample has parts."""
+        result, k = list[Any](), 0
+        for k, item in enumerate(self.tape.items):
+            if k < len(result):
+                continue
+            rounds = self.rounds.get(k)
+            if rounds is None:
+                result.append(self.parts_of(item) if isinstance(item, Item) else None)
+            else:
+                result += [self.parts_of(each) for each in rounds.body]
+                result += [None] * (rounds.repeat.end - len(result))
+        return result
 
     def parts_of(self, item: Item) -> list[tuple[Any, list[View], list[View]]] | None:
         """Return the request, the results and the operands of each part; None for a launch that is not printed."""
@@ -83,18 +130,46 @@ class Naming:
     def slots(self) -> dict[int, list[Layout]]:
         """Return the slots that the text uses, each with the layouts in which launches see it, writers first."""
         seen: dict[int, list[Layout]] = {}
-        for item, parts in zip(self.tape.items, self.items):
+        end = 0
+        for k, (item, parts) in enumerate(zip(self.tape.items, self.items)):
+            if k in self.rounds:
+                self.slots_of_rounds(self.rounds[k], seen)
+                end = self.rounds[k].repeat.end
+            if k < end:
+                continue
             if isinstance(item, HostCall):
                 pairs = [made for _, made in item.gradients if made is not None]
                 seen.update({made.slot: [*seen.get(made.slot, []), made.layout] for made in pairs})
                 continue
-            for _, outs, operands in parts or ():
-                for view in (*outs, *operands):
-                    seen.setdefault(view.slot, []).append(view.layout)
-            if parts is None:
-                for slot in item.slots:
-                    seen.setdefault(slot, [])
+            self.slots_of(item, parts, seen)
         return seen
+
+    def slots_of(self, item: Item, parts: Any, seen: dict[int, list[Layout]]) -> None:
+        """Add the layouts with which a launch sees its slots."""
+        for _, outs, operands in parts or ():
+            for view in (*outs, *operands):
+                seen.setdefault(view.slot, []).append(view.layout)
+        if parts is None:
+            for slot in item.slots:
+                seen.setdefault(slot, [])
+
+    def slots_of_rounds(self, rounds: Rounds, seen: dict[int, list[Layout]]) -> None:
+        """Add the layouts with which the rounds of a repeat see their slots."""
+        own: dict[int, list[Layout]] = {}
+        for k, item in enumerate(rounds.body, rounds.repeat.first):
+            self.slots_of(item, self.items[k], own)
+        for slot, layouts in own.items():
+            column = rounds.columns.get(slot)
+            slots = [slot] if column is None else column.slots(rounds.repeat.rounds)
+            for each in slots:
+                seen.setdefault(each, []).extend(layouts)
+
+    def array_in(self, rounds: Rounds | None, slot: int) -> Array | None:
+        """Return the array of a slot, of the sample in a repeat; None for a number that each call reads."""
+        array, column = self.arrays.arrays.get(slot), rounds.columns.get(slot) if rounds is not None else None
+        if array is None or column is None or array.shape == (shape := self.shape_of(column.family.all())):
+            return array
+        return Array("", shape, Layout.contiguous(shape).strides)
 
     # ---- names
 
@@ -200,12 +275,63 @@ class Naming:
             shape = "" if len(array.shape) == 1 else f".reshape({array.shape})"
             self.top.append(f"{array.name} = np.array({text}, {type_of(memory.dtype.storage)}){shape}")
 
+    def name_families(self) -> None:
+        """Name the lists of the arrays that the rounds of a repeat use, and allocate their temporaries."""
+        for family in self.families:
+            slots = family.all()
+            if all(self.memory[slot].kind == "constant" and self.memory[slot].numel == 1 for slot in slots):
+                self.name_numbers(family, slots)
+                continue
+            family.name = self.arrays.name(f"s{len([x for x in self.families if x.name])}")
+            parts, uses, shape = list[str](), Counter(slots), self.shape_of(slots)
+            for k, slot in enumerate(slots):
+                name, dtype = f"{family.name}[{k}]", type_of(self.memory[slot].dtype.storage)
+                array = self.arrays.arrays.get(slot)
+                if array is not None:
+                    parts.append(self.shown_in(array, shape))
+                    continue
+                text = f"np.empty({shape}, {dtype})"
+                if not self.is_temporary(slot):  # a number in which the list begins
+                    value = re.sub(r"\b(nan|inf)\b", r"np.\1", repr(self.memory[slot].value.reshape(-1)[0].item()))
+                    text = f"np.full({shape}, {value}, {dtype})"
+                elif uses[slot] > 1:  # the list refers to this array again
+                    name = self.arrays.name(f"{family.name}_{k}")
+                    self.top.append(f"{name} = {text}")
+                    text = name
+                parts.append(text)
+                self.arrays.arrays[slot] = Array(name, shape, Layout.contiguous(shape).strides)
+            self.top.append(f"{family.name} = {list_of(parts)}")
+
+    def shown_in(self, array: Array, shape: tuple[int, ...]) -> str:
+        """Return an array in the shape of the others of its list: for the first `x[0]`, the beginning of `x`."""
+        if prod(array.shape) == prod(shape):
+            return array.name if array.shape == shape else f"{array.name}.reshape({shape})"
+        self.has_views = True
+        return f"view({array.name}, {shape}, {Layout.contiguous(shape).strides})"
+
+    def shape_of(self, slots: list[int]) -> tuple[int, ...]:
+        """Return the shape of the arrays of a family."""
+        layouts = [covering(self.used[slot], self.memory[slot]) for slot in slots]
+        layout = layouts[len(slots) // 2]
+        return without_ones(layout.shape if layout is not None else (self.memory[slots[0]].numel,))
+
+    def name_numbers(self, family: Family, slots: list[int]) -> None:
+        """Write a list of numbers that differ between the rounds."""
+        family.name, family.is_numbers = self.arrays.name("numbers"), True
+        values = [self.memory[slot].value.reshape(-1)[0].item() for slot in slots]
+        text = re.sub(r"\b(nan|inf)\b", r"np.\1", repr(values))
+        self.top.append(f"{family.name} = np.array({text}, {type_of(self.memory[slots[0]].dtype.storage)})")
+
+    def is_temporary(self, slot: int) -> bool:
+        """Return whether a slot is memory that the text allocates."""
+        return slot in self.used and self.memory[slot].kind not in ("symbol", "drawn", "constant")
+
     def name_temporaries(self) -> None:
         """Name the memory that lives as long as a call, and allocate it in the text."""
         count, alike = 0, dict[str, list[str]]()
         for slot, layouts in self.used.items():
             memory = self.memory[slot]
-            if slot in self.arrays.arrays or memory.kind in ("symbol", "drawn", "constant"):
+            if slot in self.arrays.arrays or not self.is_temporary(slot):
                 if slot not in self.arrays.arrays and memory.kind == "constant":
                     self.arrays.arrays[slot] = Array("number", (), ())
                 continue

@@ -173,7 +173,7 @@ class Outside:
             yield from [("", x.func), (".args", x.args), (".keywords", x.keywords)]
         elif isinstance(x, FunctionType):
             yield from self.variables(x, way)
-        elif isinstance(x, Module):
+        elif isinstance(x, Module) and "__wrapped__" not in x.__dict__:  # a jitted module leads to the module
             yield from self.members(x, way)
         elif isinstance(x, Optimizer):
             for k, group in enumerate(x.param_groups):

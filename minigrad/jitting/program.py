@@ -11,9 +11,11 @@ The buffer of a storage on the twin is a `Slot`: a number.  It has no values, so
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
+import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +32,8 @@ from minigrad.core.storage import Storage
 from minigrad.errors import RecordingError
 from minigrad.runtime.recording import definition_of, user_line
 
+SOME = 1024  # launches between two readings of the clock
+PATIENCE = 1.0  # seconds after which a recording shows its progress
 numbers = itertools.count()
 
 
@@ -47,6 +51,14 @@ class Slot:
         self.number = next(numbers)
         self.size, self.dtype, self.device, self.value = numel, dtype, device, value
         self.nbytes = numel * dtype.itemsize
+
+    def view(self, dtype: Any) -> NoReturn:
+        """Raise RecordingError: a program compares positions in memory, and those of parts have another unit."""
+        raise refusal(
+            "views of the parts of complex numbers (x.real, x.imag, view_as_real, view_as_complex) cannot be recorded; "
+            "write x.to(mg.float32) for the real parts, (x * -1j).to(mg.float32) for the imaginary parts, or "
+            "mg.complex(real, imag)"
+        )
 
 
 class Memory(NamedTuple):
@@ -81,8 +93,12 @@ class Item(NamedTuple):
 def written_by(item: Item) -> set[int]:
     """Return the slots that a launch writes; all of its slots if the record does not specify them."""
     launch = item.launch
-    if not launch.parts:
+    parts = launch.parts
+    if not parts:
         return set(item.slots)
+    if len(parts) == 1 and parts[0].results == 1:  # the usual launch, which a long program has many times
+        slot = parts[0].slots[-1]
+        return {item.slots[slot]} if slot < launch.arguments else set()
     last = {item.slots[-1]} if len(launch.parts) > 1 else set()
     return last | {item.slots[k] for part in launch.parts for k in part.written if k < launch.arguments}
 
@@ -117,10 +133,15 @@ class Program:
     draws: one entry per draw of random numbers: the generator, the slot of its state, and the number of blocks that the
     call has drawn before.
     taken: for each generator, the number of blocks that a call draws.
+    repeats: the loops among the items, see `repeats.py`; None until they have been searched.
+    whole: the number of items of the recorded function, if the program is a part of it.
     """
 
     def __init__(self) -> None:
         self.items: list[Item | HostCall] = []
+        self.repeats: list[Any] | None = None
+        self.whole = 0
+        self.began = self.shown = time.monotonic()
         self.memory: dict[int, Memory] = {}
         self.draws: list[tuple[Any, int, int]] = []
         self.arithmetic: list[str] = []
@@ -137,7 +158,21 @@ class Program:
     def add(self, launch: Launch, buffers: tuple[Any, ...]) -> bool:
         """Record a launch on some slots.  Return False: no index is known to be out of range."""
         self.items.append(Item(launch, tuple([self.number(slot) for slot in buffers]), user_line() or ""))
+        if not len(self.items) % SOME:
+            self.show_progress()
         return False
+
+    def show_progress(self) -> None:
+        """Print the number of launches on stderr after a second, and then whenever the time has doubled."""
+        now = time.monotonic()
+        if now - self.began < max(PATIENCE, 2 * (self.shown - self.began)):
+            return
+        self.shown = now
+        print(
+            f"minigrad: mg.jit has recorded {len(self.items):,} launches in {now - self.began:.1f} s, at "
+            f"{self.items[-1].line}; later calls do not record",
+            file=sys.stderr, flush=True,
+        )  # fmt: skip
 
     def number(self, slot: Any) -> int:
         """Return the number of a slot of this program.  Raise RecordingError for any other buffer."""

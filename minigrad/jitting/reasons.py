@@ -9,8 +9,9 @@ from typing import Any
 from minigrad.core.requests import Product
 from minigrad.jitting.chaining import DEEP, LARGE, LEAST, READERS
 from minigrad.jitting.composing import Unit
-from minigrad.jitting.fusion import Group, grouped, segments
+from minigrad.jitting.fusion import Group, grouped, segments_of
 from minigrad.jitting.program import HostCall, Item, Memory, Program
+from minigrad.jitting.repeats import repeats_of
 
 OTHERS = "only elementwise operations share loops"
 NO_CHAIN = f"no elementwise loop computes an operand of at least {LEAST} bytes for it alone"
@@ -49,7 +50,7 @@ def not_fused(program: Program, stays: Callable[[int], bool], items: Sequence[It
     """
     parts = {id(part) for item in items if isinstance(item, Item) for part in item.fused}
     launches: dict[str, Counter[str]] = {}
-    for segment in segments(program.items):
+    for _, segment in segments_of(program.items, repeats_of(program)):
         if segment and isinstance(segment[0], HostCall):
             continue
         groups = grouped(segment, program.memory, stays)

@@ -20,7 +20,7 @@ from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.errors import RecordingError
 from minigrad.func.trees import flatten
-from minigrad.jitting.draws import Draws
+from minigrad.jitting.draws import Draws, frozen_numbers
 from minigrad.jitting.moving import (
     Made,
     Moved,
@@ -57,7 +57,7 @@ class Watch(Observer):
     passed: whether a backward pass has run.
     """
 
-    passed = False
+    passed = views = False
 
     def pulling(self, node: Any) -> Any:
         self.passed = True
@@ -66,6 +66,8 @@ class Watch(Observer):
     def calling(self, op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         if recording.program is not None:
             for x in operands:
+                if x.__class__ is Tensor and x.storage.buffer.__class__ is Slot:  # most operands of a long program
+                    continue
                 for each in x if isinstance(x, (list, tuple)) else (x,):
                     if isinstance(each, Tensor) and not isinstance(each, Tracer):
                         expect_recorded(op.label, each)
@@ -143,7 +145,8 @@ class Recording:
             with self.recorded(draws):
                 called = self.substituted(args, kwargs, symbolic)
                 containers = containers_of(called)
-                result = function(*called[0], **called[1])
+                with frozen_numbers():
+                    result = function(*called[0], **called[1])
                 self.leaves, self.tree = flatten(result)
                 if self.program.refused is not None:
                     raise self.program.refused

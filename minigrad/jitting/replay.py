@@ -17,6 +17,7 @@ from minigrad.core.op import Spec
 from minigrad.core.requests import Copy
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError
+from minigrad.jitting.arrays import Array
 from minigrad.jitting.module import functions_of
 from minigrad.jitting.moving import Made
 from minigrad.jitting.program import HostCall, Item
@@ -28,37 +29,53 @@ def launch(entry: Any, k: int, arrays: Sequence[Any]) -> None:
     """Run a launch on the arrays that the text passes: those of all slots except constants and generator states."""
     sources = [*functions_of(entry).values()]
     source = next(each for each in reversed(sources) if each.first <= k)
-    item, remaining = source.tape.items[k - source.first], iter(arrays)
+    item = source.tape.items[k - source.first]
     if not isinstance(item, Item):
         raise ArgumentError(
             f"launch: k must be the index of a launch, got {k}, the index of a host call; call host({k})"
         )
-    buffers: dict[int, Any] = {}
+    passed = passed_arrays(source, k - source.first, item)
+    memory_of, buffers = entry.program.memory, dict[int, Any]()
     for slot in item.slots:
-        memory = entry.program.memory[slot]
-        if source.is_passed(slot):
-            buffer = buffers.setdefault(slot, np.zeros(memory.numel, memory.dtype.storage))
-            seen(source, slot, buffer)[...] = next(remaining)
+        memory = memory_of[slot]
+        if slot in [each for each, _ in passed]:
+            buffers.setdefault(slot, np.zeros(memory.numel, memory.dtype.storage))
         else:
             buffers[slot] = memory.value if memory.kind == "constant" else drawn(entry, slot, k)
-    memory_of = entry.program.memory
+    for (slot, shown), array in zip(passed, arrays, strict=True):
+        seen(shown, buffers[slot])[...] = array
     stored = {
         slot: backend_of(memory_of[slot].device).from_host(buffer, memory_of[slot].dtype, memory_of[slot].device)
         for slot, buffer in buffers.items()
     }
     if item.launch.call(*[stored[slot].buffer for slot in item.slots]):
         raise IndexError(f"{item.line}: launch: an index is out of range in {item.launch!r}")
-    passed = [slot for slot in item.slots if source.is_passed(slot)]
-    buffers |= {slot: elements_of(stored[slot]) for slot in passed}
-    for slot, array in zip(passed, arrays, strict=True):
+    for (slot, shown), array in zip(passed, arrays, strict=True):
         if isinstance(array, np.ndarray):
-            array[...] = seen(source, slot, buffers[slot])
+            array[...] = seen(shown, elements_of(stored[slot]))
 
 
-def seen(source: Source, slot: int, buffer: Any) -> Any:
-    """Return memory with the shape and strides of its array in the text."""
-    array = source.arrays.arrays.get(slot)
-    if array is None:  # the slot is a number that each call reads
+def passed_arrays(source: Source, k: int, item: Item) -> list[tuple[int, Array | None]]:
+    """Return the slots of launch `k` that the text passes, each with its array, or None for a number.
+
+    A loop passes the arrays of its sample, and numbers that differ between the rounds.
+    """
+    rounds = next((x for x in source.rounds.values() if x.repeat.first <= k < x.repeat.end), None)
+    if rounds is None:
+        return [(slot, source.array_in(None, slot)) for slot in item.slots if source.is_passed(slot)]
+    passed: list[tuple[int, Array | None]] = []
+    for slot, other in zip(item.slots, rounds.body[(k - rounds.repeat.first) % rounds.repeat.period].slots):
+        column = rounds.columns.get(other)
+        if column is not None and column.family.is_numbers:
+            passed.append((slot, None))
+        elif source.is_passed(other):
+            passed.append((slot, source.array_in(rounds, other)))
+    return passed
+
+
+def seen(array: Array | None, buffer: Any) -> Any:
+    """Return memory with the shape and strides of its array in the text; None stands for a number."""
+    if array is None:
         return buffer.reshape(())
     strides = [s * buffer.itemsize for s in array.strides]
     return np.lib.stride_tricks.as_strided(buffer, array.shape, strides)
@@ -89,11 +106,12 @@ def host(entry: Any, k: int, arrays: Sequence[Any]) -> None:
             f"host: k must be the index of a host call, got {k}, the index of a launch; call launch({k})"
         )
     source = Source(entry)
+    arrays_of = source.arrays.arrays
     by_slot = dict(zip(source.passed(call), arrays, strict=True))
     outside = {slot: source.real(slot) for slot in by_slot if source.real(slot) is not None}
     for slot, storage in outside.items():
         elements = elements_of(storage)
-        seen(source, slot, elements)[...] = by_slot[slot]
+        seen(arrays_of.get(slot), elements)[...] = by_slot[slot]
         store_elements(storage, elements)
         storage.version += 1
     before = [(x, x._grad) for x, _ in call.gradients]
@@ -103,14 +121,14 @@ def host(entry: Any, k: int, arrays: Sequence[Any]) -> None:
     for x, g in before:
         x._grad = g
     for slot, storage in outside.items():
-        by_slot[slot][...] = seen(source, slot, elements_of(storage))
+        by_slot[slot][...] = seen(arrays_of.get(slot), elements_of(storage))
 
 
 def gradient(x: Any, made: Made, source: Source, array: Any) -> Tensor:
     """Return the gradient of a Var from the array of its memory."""
     memory = source.memory[made.slot]
     elements = np.zeros(memory.numel, memory.dtype.storage)
-    seen(source, made.slot, elements)[...] = array
+    seen(source.arrays.arrays.get(made.slot), elements)[...] = array
     return Tensor(backend_of(memory.device).from_host(elements, memory.dtype, memory.device), made.layout)
 
 

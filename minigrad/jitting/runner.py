@@ -219,14 +219,24 @@ class Row(NamedTuple):
     address: the address of the machine code.
     kind: the calling convention, see `kernels.calling.function`.
     numbers: the array of the scalar arguments.
-    buffers: for each buffer argument, an array, or a pair: the index of an array among the arrays of the call, and an
-    array that contains a byte offset.
+    buffers: for each buffer argument, an array, or a pair: the index of an array among the arrays of the call, and a
+    byte offset, or an array that contains a byte offset.
     """
 
     address: int
     kind: str
     numbers: Any
     buffers: Sequence[Any]
+
+
+class Addresses(dict[int, int]):
+    """The addresses of arrays, each read once, because NumPy takes a microsecond for it."""
+
+    def __getitem__(self, array: Any) -> int:
+        address = self.get(id(array))
+        if address is None:
+            address = self[id(array)] = array.ctypes.data
+        return address
 
 
 class Table:
@@ -241,21 +251,34 @@ class Table:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.flag = np.zeros(8, np.int64)
-        self.kept: list[Any] = [self.flag]
+        self.kept: list[Any] = [self.flag, rows]
+        address = Addresses()
+        flag = self.flag.ctypes.data
+        cells: list[int] = []  # the tables of all rows, one after the other
         words: list[int] = []
-        patches: list[int] = []
+        moving: list[int] = []
+        fixed: list[int] = []
         for row in rows:
-            table = np.zeros(2 + len(row.buffers), np.int64)
-            table[0], table[1] = self.flag.ctypes.data, row.numbers.ctypes.data
-            for k, buffer in enumerate(row.buffers):
-                if isinstance(buffer, np.ndarray):
-                    table[k + 2] = buffer.ctypes.data
+            words += [row.address, len(cells), row.kind == "shared", NEVER]
+            cells += [flag, address[row.numbers]]
+            for buffer in row.buffers:
+                if not isinstance(buffer, tuple):
+                    cells.append(address[buffer])
+                    continue
+                position, after = buffer
+                if isinstance(after, int):
+                    fixed += [position, after, len(cells)]
                 else:
-                    position, after = buffer
-                    patches += [position, after.ctypes.data, table.ctypes.data + 8 * (k + 2)]
-            words += [row.address, table.ctypes.data, int(row.kind == "shared"), NEVER]
-            self.kept += [table, row.numbers, row.buffers]
-        self.rows, self.patches = np.array(words, np.int64), np.array(patches, np.int64)
+                    moving += [position, address[after], len(cells)]
+                cells.append(0)
+        self.cells, self.rows = np.array(cells, np.int64), np.array(words, np.int64)
+        patches = np.array([*moving, *fixed], np.int64).reshape(-1, 3)
+        offsets, which = np.unique(patches[len(moving) // 3 :, 1], return_inverse=True)
+        patches[len(moving) // 3 :, 1] = offsets.ctypes.data + 8 * which
+        patches[:, 2] = self.cells.ctypes.data + 8 * patches[:, 2]
+        self.rows[1::4] = self.cells.ctypes.data + 8 * self.rows[1::4]
+        self.kept.append(offsets)
+        self.patches = patches.reshape(-1)
         self.count = len(rows)
         self.parallel = any(row.kind == "shared" for row in rows)
         self.holds_gil = all(row.kind == "brief" for row in rows)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.requests import Chained, Followed
+from minigrad.jitting.families import Rounds
 from minigrad.jitting.loops import Writer, printers, shown
 from minigrad.jitting.naming import Naming
 from minigrad.jitting.program import HostCall, Item
@@ -35,13 +36,46 @@ class Source(Naming):
         super().__init__(entry, tape, taken)
         self.writer = Writer(self.arrays, self.memory, self.name_symbols(), speller or Speller())
         self.writer.shown = self.shown
+        for family in self.families:
+            self.writer.listed |= {slot: (family.name, k) for k, slot in enumerate(family.all())}
+        end = 0
         for k, item in enumerate(self.tape.items):
-            self.write_item(self.writer, k, item)
+            if k in self.rounds:
+                self.write_rounds(self.rounds[k])
+                end = self.rounds[k].repeat.end
+            if k >= end:
+                self.write_item(self.writer, k, item)
 
     # ---- the text
 
-    def write_item(self, w: Writer, k: int, item: Item | HostCall) -> None:
-        """Write the lines of a launch or of a host call."""
+    def write_rounds(self, rounds: Rounds) -> None:
+        """Write a loop over the rounds of a repeat."""
+        w, repeat, t = self.writer, rounds.repeat, self.writer.round
+        arrays, memory, views = dict(self.arrays.arrays), dict(self.memory), {*self.arrays.views}
+        listed, w.listed = w.listed, {}  # elements of lists have other names in this loop
+        for slot, column in rounds.columns.items():
+            if column.family.is_numbers:
+                self.memory[slot], w.symbols[slot] = self.memory[slot]._replace(kind="symbol"), column.at(t)
+            elif slot in arrays:
+                array: Any = self.array_in(rounds, slot)
+                self.arrays.arrays[slot] = array._replace(name=column.at(t))
+        w.write(f"for {t} in range({repeat.rounds}):")
+        w.depth, w.shown, first = w.depth + 1, "", len(w.lines)
+        for k, item in enumerate(rounds.body):
+            w.moving = {slot: (t, step, repeat.sample, repeat.rounds) for slot, step in rounds.steps[k].items()}
+            self.write_item(w, repeat.first + k, item, f" + {repeat.period} * {t}")
+        inner = [key for key in self.arrays.views if key not in views and key[0] in rounds.columns]
+        w.lines[first:first] = [f"    {self.arrays.views.pop(key)[1]}" for key in inner]
+        self.has_views = self.has_views or bool(inner)
+        w.depth, w.shown, w.moving, w.listed = w.depth - 1, "", {}, listed
+        self.arrays.arrays.update(arrays)
+        self.memory.update(memory)
+
+    def write_item(self, w: Writer, k: int, item: Item | HostCall, more: str = "") -> None:
+        """Write the lines of a launch or of a host call.
+
+        more: the text that is added to the number of the launch.
+        """
         for line in lines_of(item):
             w.comment(shown(line))
         if isinstance(item, HostCall):
@@ -55,7 +89,7 @@ class Source(Naming):
             for line in textwrap.wrap(f"{', '.join(names_of(item)) or 'a launch without a record'}:", LONGEST - 20):
                 w.write(f"# {line}")
             names = [w.symbols.get(s) or self.arrays.arrays[s].name for s in item.slots if self.is_passed(s)]
-            w.write(f"launch({', '.join([str(self.first + k), *names])})")
+            w.write(f"launch({', '.join([f'{self.first + k}{more}', *names])})")
             return
         w.fused = item.fused
         for request, outs, operands in parts:

@@ -268,7 +268,7 @@ class Body(Reader[Value]):
                 return Value(ast.Call(cast, [ast.Name(type_of(self.compute))], []))
         return Value(ast.BinOp(left.node, op, right.node))
 
-    def call(self, name: str, node: ast.Call, values: list[Value]) -> Value:
+    def call(self, name: str, node: ast.expr, values: list[Value]) -> Value:
         """Return the value of a call."""
         if name == "abs":
             return Value(call("abs", self.typed(values[0])))

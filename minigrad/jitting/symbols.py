@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.core.dtype import DType, cast_array, promote_number
+from minigrad.core.dtype import DType, cast_array, float16, float32, promote_number
+from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.jitting.program import NO_ALLOCATOR, Program, real_of, refusal
 from minigrad.runtime.operands import SCALAR, WeakNumber
 from minigrad.runtime.tensor import Tensor
 
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
+# A number next to float16 is rounded to float16, unless this would lose it, as in `out_of_half`.
+IN_HALF = "{0} if {0} and not 2.0**-14 <= abs({0}) <= 65504.0 else float(np.float16({0}))"
 VALUE = ("float", "int", "bool", "index", "complex", "round", "trunc", "floor", "ceil", "str", "format", "hash",
          "eq", "ne", "lt", "le", "gt", "ge", "divmod", "rdivmod")  # fmt: skip
 
@@ -37,11 +40,13 @@ class Symbol(WeakNumber):
     def __init__(self, program: Program, text: str) -> None:
         self.program, self.text = program, text
 
-    def beside(self, dtype: DType, like: Tensor) -> Tensor:
+    def beside(self, dtype: DType, like: Tensor, op: Op) -> Tensor:
         """Return the number next to tensors of a dtype, as a 0-d tensor in memory that each call writes."""
-        dtype = promote_number(dtype, 0.0)
+        dtype, text = promote_number(dtype, 0.0), self.text
+        if dtype is float16 and like.layout.ndim and op.kind == "elementwise":  # see `weak_number`
+            dtype, text = float32, self.computed(IN_HALF.format(text)).text
         slot = self.program.new(1, dtype, "symbol", real_of(like.device))
-        self.program.symbols.append((self.text, slot.number))
+        self.program.symbols.append((text, slot.number))
         return Tensor(Storage(slot, dtype, like.device, NO_ALLOCATOR, 1), SCALAR)
 
     @property  # type: ignore[misc]

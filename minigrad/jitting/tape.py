@@ -7,6 +7,7 @@ the next launch begins another one.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
@@ -14,9 +15,11 @@ from typing import Any
 from minigrad.backends.launch import Step
 from minigrad.backends.parallel import guarded_program
 from minigrad.core.device import CPU
+from minigrad.jitting.fusion import Fusion
 from minigrad.jitting.lists import Check, LaunchList, TapeLists, can_be_listed
 from minigrad.jitting.placing import device_of
 from minigrad.jitting.program import HostCall, Item, Program
+from minigrad.jitting.repeats import repeats_of
 from minigrad.jitting.runner import NO_MEMORY, Row, Table
 
 Run = Callable[[Sequence[Any]], None]  # a step of a tape is a function of the buffers of a call
@@ -52,16 +55,19 @@ class Rows:
 class Tape(TapeLists):
     """The steps of a call, on a list of buffers: `arguments`, followed by the buffers of `blocks`.
 
-    items: the launches and host calls; the default is the recorded ones.
+    items: the launches and host calls, as recorded or after fusion.
+    repeats: the repeats among them.
     steps: functions of the buffers.
     """
 
-    def __init__(
-        self, program: Program, arguments: Sequence[int], items: Sequence[Item | HostCall] | None = None
-    ) -> None:
+    def __init__(self, program: Program, arguments: Sequence[int], fusion: Fusion | None = None) -> None:
         super().__init__(program, arguments)
-        self.items = program.items if items is None else items
-        self.checks = {}
+        self.items, self.repeats = program.items, repeats_of(program)
+        if fusion is not None:
+            self.items, self.repeats = fusion.items, fusion.repeats
+        self.checks = defaultdict(list)
+        known: dict[int, str] | None = {} if len({memory.device for memory in program.memory.values()}) < 2 else None
+        self.kinds = [self.kind(item, known) for item in self.items]
         self.launches = [self.flat(k, item) for k, item in enumerate(self.items)]
         runs = [run for kind, run in self.groups() for run in (self.lists_of(run) if kind == "list" else [run])]
         self.read = self.adjoin(runs)
@@ -75,8 +81,12 @@ class Tape(TapeLists):
         if isinstance(item, HostCall):
             return []
         launch, slots = item.launch, item.slots
-        if self.kind(item) == "python":
+        if self.kinds[k] == "python":
             return [launch.steps[0]._replace(slots=slots)] if launch.steps else []
+        if len(launch.steps) == 1 and not launch.temporaries and not launch.flags:  # the usual launch, made quickly
+            kernel, own, numbers, same = launch.steps[0]
+            if same is None:
+                return [Step(kernel, tuple([slots[slot] for slot in own]), numbers)]
         to = (*slots, *self.scratches.slots(launch, device_of(item, self.program)))
         self.checks[k] = [Check(item, flag, to[flag.slot]) for flag in launch.flags]
         result = []
@@ -94,22 +104,29 @@ class Tape(TapeLists):
 
     # ---- steps
 
-    def kind(self, item: Item | HostCall) -> str:
-        """Return what runs an item: a "table" of the CPU, a "list" of another device, "python" or the "host"."""
+    def kind(self, item: Item | HostCall, known: dict[int, str] | None) -> str:
+        """Return what runs an item: a "table" of the CPU, a "list" of another device, "python" or the "host".
+
+        known: the kinds of launches by identity; None if the program uses several devices.
+        """
         if isinstance(item, HostCall):
             return "host"
-        device = device_of(item, self.program)
-        if device is CPU and not python_runs(item) and all(self.memory(slot).device is CPU for slot in item.slots):
-            return "table"
-        return "list" if device is not CPU and can_be_listed(item) else "python"
+        kind = None if known is None else known.get(id(item.launch))
+        if kind is None:
+            device = device_of(item, self.program)
+            kind = "list" if device is not CPU and can_be_listed(item) else "python"
+            if device is CPU and not python_runs(item) and all(self.memory(slot).device is CPU for slot in item.slots):
+                kind = "table"
+            if known is not None:
+                known[id(item.launch)] = kind
+        return kind
 
     def groups(self) -> list[tuple[str, list[int]]]:
         """Return runs of items, by index, that one function could run, each with its kind."""
 
         def key(k: int) -> tuple[str, Any]:
-            item: Any = self.items[k]
-            kind = self.kind(item)
-            return kind, k if kind in ("python", "host") else device_of(item, self.program)
+            item, kind = self.items[k], self.kinds[k]
+            return kind, k if kind in ("python", "host") else device_of(item, self.program)  # type: ignore[arg-type]
 
         launches = [k for k, item in enumerate(self.items) if isinstance(item, HostCall) or not is_empty(item)]
         return [(kind, list(run)) for (kind, _), run in groupby(launches, key)]
@@ -117,7 +134,7 @@ class Tape(TapeLists):
     def bound(self, run: Sequence[int]) -> list[Any]:
         """Return the steps of a call that run some items."""
         item: Any = self.items[run[0]]
-        kind = self.kind(item)
+        kind = self.kinds[run[0]]
         if kind == "host":
             return [item]
         if kind == "python":

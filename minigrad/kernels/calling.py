@@ -235,7 +235,7 @@ def function(kernel: Kernel, kind: str) -> Call:
     tasks between threads.
     """
     if kernel.python is not None:
-        return plain(kernel.python)
+        return interpreters[-1](kernel)
     if kernel.origin == "ahead":
         if kind == "shared":
             team()
@@ -259,16 +259,20 @@ def nothing(*arrays: Any) -> bool:
     return False
 
 
-def plain(kernel: Callable[..., None]) -> Call:
-    """Return the function that runs a kernel as plain Python, without a compiler."""
+def plain(python: Any) -> Call:
+    """Return the function that runs the Python function of a kernel, without a compiler."""
 
     def call(*arrays: Any) -> bool:
         numbers = arrays[-1]
         flag = np.zeros(1, np.int64)
         table = (flag, numbers, *arrays[:-1])
-        kernel(0, numbers[0], table)
+        python(0, numbers[0], table)
         if numbers[1]:
-            kernel(numbers[0], numbers[0], table)
+            python(numbers[0], numbers[0], table)
         return bool(flag[0])
 
     return call
+
+
+# The last one makes the function of a kernel that is not compiled; `cli/rehearsal.py` adds another one.
+interpreters: list[Callable[[Kernel], Call]] = [lambda kernel: plain(kernel.python)]

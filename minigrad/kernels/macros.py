@@ -142,7 +142,7 @@ def rendered(
     conditions: Sequence[bool] = (),
 ) -> tuple[list[str], list[ast.expr]]:  # fmt: skip
     """Return the statements and results of a scalar function for a target."""
-    calls = target.calls(compute if compute.kind == "f" else np.dtype(np.float64))
+    calls = target.calls(compute if compute.kind in "fc" else np.dtype(np.float64))
     return render_results(scalar, args, compute, used, calls, conditions or [False] * scalar.results)
 
 
@@ -163,7 +163,7 @@ def neutral_text(identity: str, compute: np.dtype[Any]) -> str:
         return "T(True)" if identity in ("one", "highest") else "T(False)"
     if identity in ("zero", "one"):
         return "T(1)" if identity == "one" else "T(0)"
-    if dtype.is_float:
+    if dtype.is_inexact:
         return "T(-np.inf)" if identity == "lowest" else "T(np.inf)"
     return f"T({dtype.lowest if identity == 'lowest' else dtype.highest})"
 

@@ -1,7 +1,7 @@
 """Read the body of a scalar function: one traversal of its expressions for all that interprets them.
 
 The interpretation decides what a literal, an operator, a conditional expression and a call are: the text of a kernel
-(`rendering.py`), readable NumPy (`jitting/spelling.py`), a formula (`diagnostics/bodies.py`), or a value with its
+(`rendering.py`), readable NumPy (`jitting/spelling.py`), a formula (`diagnostics/formula.py`), or a value with its
 tangent (`declare/derivative.py`).  `Lines` composes a body of calls, for derivative rules and for programs of `mg.jit`.
 """
 
@@ -29,7 +29,8 @@ class Reader(Generic[V]):
     comparison: Callable[[list[ast.cmpop], list[V]], V]  # of a chain such as `a < b < c`
     choice: Callable[[V, V, V], V]  # of the condition and both branches
     helper: Callable[[str, list[V]], list[V]]  # of the results of another scalar function
-    call: Callable[[str, ast.Call, list[V]], V]  # of a function of `math`, of `abs` or of `round`
+    # Of a function of `math`, of `abs`, `round` or `complex`, or of `x.real`, `x.imag` or `x.conjugate()`.
+    call: Callable[[str, ast.expr, list[V]], V]
 
     def __init__(self, scalar: ScalarFn, values: Sequence[V]) -> None:
         self.scalar = scalar
@@ -67,8 +68,12 @@ class Reader(Generic[V]):
                 value, bool
             ):
                 return self.literal(-value)
-            case ast.Attribute(attr=attr):
+            case ast.Attribute(value=ast.Name(id="math"), attr=attr):
                 return self.constant(attr)
+            case ast.Attribute(value=inner, attr=("real" | "imag") as name):
+                return self.call(name, node, [self.value(inner)])
+            case ast.Call(func=ast.Attribute(value=inner, attr="conjugate"), args=[]):
+                return self.call("conjugate", node, [self.value(inner)])
             case ast.BinOp(left=left, right=right):
                 return self.binary(node, self.value(left), self.value(right))
             case ast.UnaryOp(op=op, operand=operand):

@@ -17,11 +17,11 @@ import numpy as np
 
 from minigrad.core.dtype import as_dtype, cast_array
 from minigrad.core.op import ScalarFn
-from minigrad.errors import DeclarationError
+from minigrad.errors import DeclarationError, DTypeError
 from minigrad.kernels.reading import Reader
-from minigrad.kernels.scalar import INTEGER, INTEGER_CALLS, MATH, OPERATORS, line_of
+from minigrad.kernels.scalar import COMPLEX, INTEGER, INTEGER_CALLS, MATH, OPERATORS, line_of
 
-KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
+KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
 # Pasted names have this ending until all names of the text are final.
 MARK = "__pasted"
 PASTED = re.compile(rf"\w+{MARK}\b")
@@ -30,16 +30,21 @@ VECTORISED = re.compile(r"_(32|64)$")
 QUESTIONS = ("isnan", "isinf", "isfinite")  # functions of `math` that return booleans
 BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
 BITS = (*BITWISE, ast.LShift, ast.RShift)  # the operators that floats do not have
+PARTS = ("real", "imag", "conjugate")  # the attributes and the method of Python's numbers
 ROUNDING = ("floor", "ceil", "trunc", "rint")
 EXACT = 1 << 53  # float64 represents all integers up to this one exactly
 MASK64 = (1 << 64) - 1
 
 
 class Value(NamedTuple):
-    """A rendered expression, and whether it is a condition such as `a > 0`, `not a` or `math.isnan(a)`."""
+    """A rendered expression, and whether it is a condition such as `a > 0`, `not a` or `math.isnan(a)`.
+
+    real: whether it is a real number in a complex loop, such as `x.real`, `abs(x)` or a literal.
+    """
 
     text: ast.expr
     condition: bool = False
+    real: bool = False
 
 
 def call(name: str, *args: ast.expr) -> ast.Call:
@@ -56,6 +61,7 @@ class _Render(Reader[Value]):
     ) -> None:  # fmt: skip
         self.compute, self.lines, self.used, self.prefix, self.calls = compute, lines, used, prefix, calls
         self.kind = KINDS[compute.kind]
+        self.real_type = f"np.float{4 * compute.itemsize}"  # of the parts of complex numbers
         super().__init__(scalar, values)
         for name, value in zip(scalar.args, values, strict=True):
             self.assign(name, value)
@@ -67,11 +73,17 @@ class _Render(Reader[Value]):
             return
         pasted = fresh(self.prefix + name, self.used)
         self.lines.append(f"{pasted} = {ast.unparse(value.text)}")
-        self.names[name] = Value(ast.Name(pasted), value.condition)
+        self.names[name] = Value(ast.Name(pasted), value.condition, value.real)
 
     def counted(self, value: Value) -> ast.expr:
         """Return a condition as 0 or 1 of the compute dtype, and a number unchanged."""
-        return call("T", value.text) if value.condition and self.kind != "bool" else value.text
+        if not value.condition or self.kind == "bool":
+            return value.text
+        return call(self.real_type if self.kind == "complex" else "T", value.text)
+
+    def are_real(self, values: Iterable[Value]) -> bool:
+        """Return whether all values are real numbers in a complex loop; a condition counts as 0 or 1."""
+        return self.kind == "complex" and all(value.real or value.condition for value in values)
 
     def alike(self, values: Sequence[Value]) -> tuple[list[ast.expr], bool]:
         """Return expressions that are all conditions or all numbers, and which they are."""
@@ -81,7 +93,9 @@ class _Render(Reader[Value]):
 
     def literal(self, value: float) -> Value:
         """Return a boolean as a condition, and a number as a literal of the compute dtype."""
-        return Value(ast.Constant(value), True) if isinstance(value, bool) else Value(self.number(value))
+        if isinstance(value, bool):
+            return Value(ast.Constant(value), True)
+        return Value(self.number(value), real=self.kind == "complex")
 
     def number(self, value: float) -> ast.expr:
         """Return a number of the text as a literal of the compute dtype, converted by the casts of `core.dtype`.
@@ -96,29 +110,40 @@ class _Render(Reader[Value]):
             value = int(cast_array(np.asarray(value), dtype))
         elif not int(dtype.lowest) <= value <= int(dtype.highest):
             value = int(np.uint64(value & MASK64).astype(self.compute))
-        return signed(value) if self.kind == "bool" else call("T", signed(value))
+        return signed(value) if self.kind == "bool" else call(self.typed, signed(value))
+
+    @property
+    def typed(self) -> str:
+        """The name of the type of literals: the compute dtype, or that of its parts."""
+        return self.real_type if self.kind == "complex" else "T"
 
     def constant(self, name: str) -> Value:
         if name in ("inf", "nan") and self.kind == "int":
             return Value(self.number(float(name)))
-        return Value(call("T", ast.parse(f"np.{name}", mode="eval").body))
+        return Value(call(self.typed, ast.parse(f"np.{name}", mode="eval").body), real=self.kind == "complex")
 
     def unary(self, op: ast.unaryop, value: Value) -> Value:
         if isinstance(op, ast.Not):
             return Value(ast.UnaryOp(op, value.text), True)
-        return Value(self.narrow(ast.UnaryOp(op, self.counted(value))))
+        return Value(self.narrow(ast.UnaryOp(op, self.counted(value))), real=self.are_real([value]))
 
     def logic(self, op: ast.boolop, values: list[Value]) -> Value:
         texts, condition = self.alike(values)
         return Value(ast.BoolOp(op, texts), condition)
 
     def comparison(self, ops: list[ast.cmpop], values: list[Value]) -> Value:
+        equality = all(isinstance(op, ast.Eq | ast.NotEq) for op in ops)
+        if self.kind == "complex" and not equality and not self.are_real(values):
+            raise self.for_reals("compares the order of its operands")
         (first, *rest), _ = self.alike(values)
         return Value(ast.Compare(first, ops, rest), True)
 
     def choice(self, test: Value, body: Value, orelse: Value) -> Value:
         (one, other), condition = self.alike([body, orelse])
-        return Value(ast.IfExp(test.text, one, other), condition)
+        real = self.are_real([body, orelse])
+        if self.kind == "complex" and not condition and not real:  # both branches must have one type
+            one, other = call("T", one), call("T", other)
+        return Value(ast.IfExp(test.text, one, other), condition, real and not condition)
 
     def binary(self, node: ast.BinOp, left: Value, right: Value) -> Value:
         """Return a binary operation; `&`, `|` and `^` of two conditions are conditions."""
@@ -126,6 +151,8 @@ class _Render(Reader[Value]):
             return Value(ast.BinOp(left.text, node.op, right.text), True)
         a, b = self.counted(left), self.counted(right)
         name = INTEGER.get(type(node.op)) if self.kind == "int" else None
+        if self.kind == "complex":
+            return self.complex_binary(node, [left, right], [a, b])
         if self.kind == "float":
             if isinstance(node.op, BITS):
                 raise self.for_integers(node)
@@ -134,6 +161,15 @@ class _Render(Reader[Value]):
         if self.kind == "int" and isinstance(node.op, ast.Div):
             return Value(call("saturate", result))
         return Value(self.narrow(result))
+
+    def complex_binary(self, node: ast.BinOp, values: list[Value], args: list[ast.expr]) -> Value:
+        """Return a binary operation in a complex loop; between real numbers it is that of a loop of floats."""
+        real = self.are_real(values)
+        if isinstance(node.op, BITS) or (isinstance(node.op, ast.FloorDiv | ast.Mod) and not real):
+            raise self.for_reals(f"computes {ast.unparse(node)}")
+        name = OPERATORS.get(type(node.op), "div" if isinstance(node.op, ast.Div) and not real else "")
+        name = self.calls.get(f"real {name}" if real else name, "")
+        return Value(call(name, *args) if name else ast.BinOp(args[0], node.op, args[1]), real=real)
 
     def narrow(self, node: ast.expr) -> ast.expr:
         # Numba widens every integer result to int64, but a later comparison must use the wrapped value.
@@ -153,6 +189,10 @@ class _Render(Reader[Value]):
             f"{self.compute}; {remedy}", op=self.scalar.name,
         )  # fmt: skip
 
+    def for_reals(self, why: str) -> DTypeError:
+        """Return the error for a body without a meaning for complex numbers; it is raised when a call is planned."""
+        return DTypeError(f"expected real operands, because {self.scalar.name} {why}; pass x.abs(), x.real or x.imag")
+
     def helper(self, name: str, values: list[Value]) -> list[Value]:
         """Return the results of a helper, after appending its statements."""
         prefix = f"{name.strip('_')}_"
@@ -160,14 +200,44 @@ class _Render(Reader[Value]):
         self.lines.extend(lines)
         return results
 
-    def call(self, name: str, node: ast.Call, values: list[Value]) -> Value:
-        """Return a call of a builtin or of a function of `math`."""
+    def call(self, name: str, node: ast.expr, values: list[Value]) -> Value:
+        """Return a call of a builtin or of a function of `math`, or a part of a number."""
         args = [self.counted(value) for value in values]
+        if name in PARTS:
+            return self.part(name, values[0])
+        if self.kind == "complex":
+            return self.complex_call(name, values, args)
+        if name == "complex":
+            raise DTypeError(f"{self.scalar.name} returns a complex number, and it computes in {self.compute}")
         if name == "abs" or (name == "fabs" and self.kind == "int"):
             return Value(self.narrow(call("abs", *args)))
         return self.mathematics("rint" if name == "round" else name, node, args)
 
-    def mathematics(self, name: str, node: ast.Call, args: list[ast.expr]) -> Value:
+    def part(self, name: str, value: Value) -> Value:
+        """Return the real or imaginary part or the conjugate of a number; a real number is its own conjugate."""
+        if self.kind != "complex" or value.real or value.condition:
+            return self.literal(0) if name == "imag" else value
+        if name == "conjugate":
+            return Value(call_method(value.text, name))
+        return Value(ast.Attribute(value.text, name), real=True)
+
+    def complex_call(self, name: str, values: list[Value], args: list[ast.expr]) -> Value:
+        """Return a call in a complex loop.  A function of real numbers is that of a loop of floats."""
+        real = self.are_real(values)
+        name = "rint" if name == "round" else name
+        if name == "complex":
+            if not real:
+                raise self.for_reals("makes a complex number of complex parts")
+            return Value(call("T", call("complex", *args)))
+        if real:
+            text = "abs" if name == "abs" else self.calls.get(f"real {name}", MATH.get(name, name))
+            return Value(call(text, *args), name in QUESTIONS, real=name not in QUESTIONS)
+        if name not in COMPLEX:
+            raise self.for_reals(f"calls {name}")
+        text = self.calls.get(name, MATH.get(name, name))
+        return Value(call(text, *args), name in QUESTIONS, real=name in ("abs", "fabs"))
+
+    def mathematics(self, name: str, node: ast.expr, args: list[ast.expr]) -> Value:
         """Return a call of a `math` function.
 
         Integers and booleans are computed in float64 and cast back.
@@ -186,6 +256,21 @@ class _Render(Reader[Value]):
         if self.kind == "bool":
             return Value(ast.Compare(result, [ast.NotEq()], [ast.Constant(0)]), True)
         return Value(call("saturate", result))
+
+
+def call_method(value: ast.expr, name: str) -> ast.Call:
+    """Return the call of a method without arguments."""
+    return ast.Call(ast.Attribute(value, name), [], [])
+
+
+def complex_results(scalar: ScalarFn, compute: np.dtype[Any]) -> list[bool]:
+    """Return which results of a scalar function are complex numbers in a loop of complex numbers.
+
+    Raises DTypeError, which states the reason, if the body has no meaning for complex numbers.
+    """
+    args = [Value(ast.Name(name)) for name in scalar.args]
+    _, values = bodies_of(scalar, args, compute, set(), "", MappingProxyType({}))
+    return [not (value.real or value.condition) for value in values]
 
 
 def signed(value: float) -> ast.expr:
@@ -250,8 +335,9 @@ def render_results(
     """Return a scalar function as `render` does, but with one expression and one entry of `conditions` per result."""
     lines, values = bodies_of(scalar, [Value(a) for a in args], compute, used, "", calls)
     counted = KINDS[compute.kind] != "bool"
+    number = f"np.float{4 * compute.itemsize}" if compute.kind == "c" else "T"
     return lines, [
-        call("T", value.text) if value.condition and counted and not condition else value.text
+        call(number, value.text) if value.condition and counted and not condition else value.text
         for value, condition in zip(values, conditions, strict=True)
     ]
 

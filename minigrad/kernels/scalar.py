@@ -31,7 +31,12 @@ CHEAP = ("floor", "ceil", "trunc", "rint", "fabs", "copysign", "isnan", "isinf",
 # library call or a slow operator (1.5 to 10 ns).
 CALL_COST, SLOW_COST = 3, 12
 SLOW = ("gamma", "lgamma", "fmod", "pow", "gcd")
-BUILTINS = ("abs", "round")
+BUILTINS = ("abs", "round", "complex")
+# The functions that have a complex form: `vecmath/complexes.py`.
+COMPLEX = frozenset((
+    "abs fabs exp log log10 log2 log1p expm1 sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp2 "
+    "logistic pow isnan isinf isfinite"
+).split())  # fmt: skip
 OF_TWO = (
     "atan2",
     "hypot",
@@ -282,12 +287,16 @@ class _Check:
                 self.expressions([left, *others])
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.expressions([test, body, orelse])
+            case ast.Attribute(value=inner, attr="real" | "imag") if self.is_local(inner):
+                self.expression(inner)
             case ast.Attribute(value=ast.Name(id="math"), attr=attr):
                 self.not_local(node, "math")
                 if attr not in CONSTANTS:
                     self.fail(node, f"math.{attr} is not a constant of the dialect ({', '.join(CONSTANTS)})")
             case ast.Attribute():
                 self.refuse_attribute(node)
+            case ast.Call(func=ast.Attribute(value=inner, attr="conjugate"), args=[]) if self.is_local(inner):
+                self.expression(inner)
             case ast.Call(func=func, args=args, keywords=[]) if not any(isinstance(a, ast.Starred) for a in args):
                 count = self.callee(func, args)
                 if len(args) != count:
@@ -334,6 +343,7 @@ class _Check:
                 if name not in BUILTINS:
                     remedy = self.remedy(name, args) or "declare it with @mg.scalar"
                     self.fail(func, f"{name} is not a scalar function", remedy)
+                return 2 if name == "complex" else 1
             case ast.Attribute(value=root, attr=attr):
                 method = self.is_local(root)
                 remedy = self.remedy(attr, [root, *args] if method else args) or (

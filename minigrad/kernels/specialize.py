@@ -47,6 +47,10 @@ def store_text(
 
     several: whether the kernel has results of several dtypes; then the names of its helpers contain the dtype.
     """
+    if compute.kind == "c" and dtype.kind == "bool":
+        return "({}) != 0", ()
+    if compute.kind == "c" and not dtype.is_complex:
+        return f"np.{dtype.compute}(({{}}).real)", ()  # the value is real: see `promises.expect_real`
     if dtype.name in ("float16", "bfloat16"):
         pack = "float_to_half" if dtype.name == "float16" else "float_to_bfloat"
         if compute == np.float64:

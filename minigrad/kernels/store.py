@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from time import perf_counter
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -67,6 +68,27 @@ def cache_folder() -> Path:
         if isinstance(error, KernelError):
             raise
         raise refusal(folder, f"cannot be used: {error}") from error
+    return folder
+
+
+def site_folder() -> Path | None:
+    """Return the folder of the kernels that an administrator has compiled for other users, or None.
+
+    Its content is executed, so it must belong to the administrator or to this user, and no one else may write to it.
+    Raises KernelError with the reason if it cannot be used.
+    """
+    if settings.site_cache_dir is None:
+        return None
+    folder = settings.site_cache_dir.expanduser() / "kernels"
+    try:
+        status = folder.stat()
+    except OSError as error:
+        raise KernelError(f"the site's kernel cache {folder} cannot be used: {error.strerror}") from error
+    if status.st_uid not in (0, os.getuid()) or status.st_mode & 0o022:
+        raise KernelError(
+            f"the site's kernel cache {folder} must belong to root or to you, and nobody else may write to it; "
+            "run `chmod go-w` on it as its owner"
+        )
     return folder
 
 
@@ -205,7 +227,13 @@ def is_compiled(text: Text) -> bool:
 
 
 loaded: dict[str, Kernel] = {}  # the loaded kernels, by the name of their file
+_making = [0.0]  # the seconds in which this process compiled kernels or read them from the cache
 _wanted: list[Text] | None = None  # the texts to compile, in a process that compiles for others
+
+
+def running_time() -> float:
+    """Return a clock in seconds that does not count the compilation of kernels and their reading from the cache."""
+    return perf_counter() - _making[0]
 
 
 def load(name: str, text: str) -> Kernel:
@@ -219,7 +247,9 @@ def load(name: str, text: str) -> Kernel:
         kernel = loaded.get(file)
         if kernel is None:
             if _wanted is None:
+                began = perf_counter()
                 kernel = make(name, file, text)
+                _making[0] += perf_counter() - began
             else:
                 _wanted.append((name, file, text))
                 kernel = Kernel(file, 0, "ahead")
@@ -241,7 +271,7 @@ def make(name: str, file: str, text: str) -> Kernel:
             forgo(unwritten(folder, error))
     location = f"<minigrad {file}>"
     linecache.cache[location] = (len(text), None, text.splitlines(keepends=True), location)
-    return from_pack(location, file, text) or fresh(location, name, text, None)
+    return from_others(location, file, text) or fresh(location, name, text, None)
 
 
 def file_of(name: str, text: str) -> str:
@@ -256,17 +286,25 @@ def from_cache(path: Path, name: str, text: str) -> Kernel:
     if without_compiler():
         return fresh(str(path), name, text, None)
     kept = objects.path_for(path)
-    kernel = linked(str(path), objects.read(kept, text), "cache") or from_pack(str(path), path.name, text)
+    kernel = linked(str(path), objects.read(kept, text), "cache") or from_others(str(path), path.name, text)
     if kernel is None:
         with locked(path):
             kernel = linked(str(path), objects.read(kept, text), "cache") or fresh(str(path), name, text, kept)
     return kernel
 
 
-def from_pack(location: str, file: str, text: str) -> Kernel | None:
-    """Return a kernel from the pack of the package; None if it is not there."""
+def from_others(location: str, file: str, text: str) -> Kernel | None:
+    """Return a kernel from the site's cache, otherwise from the pack of the package; None if it is in neither."""
     if without_compiler():
         return None
+    try:
+        site = site_folder()
+    except KernelError as error:
+        forgo(str(error))
+        site = None
+    code = None if site is None else objects.read(objects.path_for(site / file), text)
+    if code is not None:
+        return linked(location, code, "site cache")
     from minigrad.kernels import packs  # imported here, because not every start needs a pack
 
     return linked(location, packs.find(file, text), "pack")

@@ -10,14 +10,16 @@ the text.
 
 from __future__ import annotations
 
+import contextlib
+import dis
 import functools
 import importlib
 import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -65,6 +67,7 @@ class Exercise:
     `title` is the task in a few words.  `hints` are texts from a first idea to nearly the whole answer.  `grade` is a
     function that raises Wrong for a wrong answer.  `reference` is a correct answer, with which the grader compares.
     `fills` is True if the answer may write to the tensors that it receives; no answer may write to arrays.
+    `excluded` are the names of functions and classes that the text excludes.
     """
 
     title: str
@@ -72,6 +75,7 @@ class Exercise:
     grade: Callable[[Any], None]
     reference: Any
     fills: bool = False
+    excluded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,12 +136,64 @@ def verdict_on(name: str, asked: Exercise, answer: Any) -> Verdict:
         kind = type(answer).__name__
         return Verdict(False, f"{name}: not yet. A function was expected, not {kind}; pass its name without calling it")
     try:
+        names = names_used(answer) if asked.excluded else set()
+        for used in asked.excluded:
+            if used in names:
+                raise Wrong(f"it uses {used}, which the exercise excludes; write its computation with other functions")
         asked.grade(held(answer, asked.fills))
     except Wrong as wrong:
         return Verdict(False, f"{name}: not yet. {sentence(str(wrong))}")
     except Exception as error:
         return Verdict(False, f"{name}: not yet. It raised {named(error)}{place_of(error)}")
     return Verdict(True, f"{name}: right. {asked.title}")
+
+
+def codes_of(answer: Any) -> Iterator[tuple[CodeType, dict[str, Any]]]:
+    """Yield the code of an answer and of the functions that it uses, except minigrad's, each with its globals."""
+    kinds = answer.__mro__ if isinstance(answer, type) else ()
+    parts = [part for kind in kinds if not minigrads(kind) for part in vars(kind).values()] if kinds else [answer]
+    waiting = [known_to(part) for part in parts if isinstance(part, FunctionType)]
+    seen: set[tuple[Any, ...]] = set()
+    while waiting:
+        code, known = waiting.pop()
+        key = code, *[id(known.get(name)) for name in code.co_freevars]  # two closures may share their code
+        if key in seen:
+            continue
+        seen.add(key)
+        yield code, known
+        for inner in [each for each in code.co_consts if isinstance(each, CodeType)]:
+            local = known.keys() & (set(inner.co_freevars) - set(code.co_freevars))
+            waiting.append((inner, {name: known[name] for name in known.keys() - local} if local else known))
+        helpers = [known.get(name) for name in code.co_names + code.co_freevars]
+        waiting += [known_to(f) for f in helpers if isinstance(f, FunctionType) and not minigrads(f)]
+
+
+def known_to(f: FunctionType) -> tuple[CodeType, dict[str, Any]]:
+    """Return the code of a function and the values of its global names and of its closure, as far as they are set."""
+    closed = {}
+    for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+        with contextlib.suppress(ValueError):  # the cell is empty
+            closed[name] = cell.cell_contents
+    return f.__code__, {**f.__globals__, **closed} if closed else f.__globals__
+
+
+def names_used(answer: Any) -> set[str]:
+    """Return the names of attributes and of minigrad's functions in the code of an answer and of its helpers."""
+    names = {kind.__name__ for kind in answer.__mro__[1:]} if isinstance(answer, type) else set()
+    for code, known in codes_of(answer):
+        for step in dis.get_instructions(code):
+            value = known.get(step.argval) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") else None
+            if minigrads(value):
+                names.add(str(getattr(value, "__name__", step.argval)))
+            elif step.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"):
+                names.add(step.argval)
+    return names
+
+
+def minigrads(value: Any) -> bool:
+    """Return whether a function or a class is defined in minigrad."""
+    module = getattr(value, "__module__", None)
+    return callable(value) and hasattr(value, "__name__") and str(module).startswith("minigrad.")
 
 
 def sentence(words: str) -> str:

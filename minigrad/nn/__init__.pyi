@@ -163,6 +163,8 @@ from minigrad.nn.modules.loss import TripletMarginLoss as TripletMarginLoss
 from minigrad.nn.modules.loss import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from minigrad.nn.modules.rearranging import Unflatten as Unflatten
 from minigrad.nn.modules.rearranging import Unfold as Unfold
+from minigrad.nn.parameter import UninitializedBuffer as UninitializedBuffer
+from minigrad.nn.parameter import UninitializedParameter as UninitializedParameter
 from minigrad.nn.modules.upsampling import Upsample as Upsample
 from minigrad.nn.modules.upsampling import UpsamplingBilinear2d as UpsamplingBilinear2d
 from minigrad.nn.modules.upsampling import UpsamplingNearest2d as UpsamplingNearest2d
@@ -170,6 +172,7 @@ from minigrad.nn.modules.padding import ZeroPad1d as ZeroPad1d
 from minigrad.nn.modules.padding import ZeroPad2d as ZeroPad2d
 from minigrad.nn.modules.padding import ZeroPad3d as ZeroPad3d
 from minigrad.nn import functional as functional
+from minigrad.nn import grad as grad
 from minigrad.nn import init as init
 from minigrad.nn import modules as modules
 from minigrad.nn import parallel as parallel

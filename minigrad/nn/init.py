@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from minigrad.core.roles import Choice
 from minigrad.declare.advice import answering
 from minigrad.declare.manual import document_all
 from minigrad.errors import ArgumentError, ShapeError, warn
@@ -46,7 +47,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     Raises
     ------
     ArgumentError
-        If the name is unknown.
+        If the name is unknown, or `param` is not a number.
 
     Examples
     --------
@@ -54,6 +55,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     1.3867504905630728
     """
     if nonlinearity == "leaky_relu":
+        if isinstance(param, bool) or not isinstance(param, int | float | None):
+            raise ArgumentError(f"calculate_gain: param must be a number, got {param!r}; pass 0.01, for example")
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
     linear = nonlinearity.startswith("conv") and nonlinearity.rstrip("123d") in ("conv", "conv_transpose")
     if not linear and nonlinearity not in GAINS:
@@ -75,8 +78,7 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 
 def _fan(tensor: Tensor, mode: str) -> int:
     """Return fan in for the mode "fan_in", and fan out for "fan_out"."""
-    if mode.lower() not in ("fan_in", "fan_out"):
-        raise ArgumentError(f"init: mode must be 'fan_in' or 'fan_out', got {mode!r}; pass mode='fan_in'")
+    Choice("fan_in", "fan_out").expect("init", mode=mode.lower())
     return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
 
 
@@ -92,13 +94,6 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Generator |
         Floating tensor, written in place.
     a, b : float, default 0.0 and 1.0
         Lower and upper bound.
-    generator : Generator, optional
-        Source of the random numbers, the default generator if None.
-
-    Returns
-    -------
-    Tensor
-        The tensor itself.
     """
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
@@ -124,13 +119,6 @@ def trunc_normal_(
         Mean and standard deviation of the distribution before it is truncated.
     a, b : float, default -2.0 and 2.0
         Lower and upper bound.
-    generator : Generator, optional
-        Source of the random numbers, the default generator if None.
-
-    Returns
-    -------
-    Tensor
-        The tensor itself.
 
     Notes
     -----
@@ -195,11 +183,6 @@ def dirac_(tensor: Any, groups: int = 1) -> Tensor:
     groups : int, default 1
         Number of groups of the convolution.
 
-    Returns
-    -------
-    Tensor
-        The tensor itself.
-
     Raises
     ------
     ShapeError
@@ -233,13 +216,6 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
         Floating tensor of at least 2 dims, written in place.
     gain : float, default 1
         Factor by which the matrix is multiplied.
-    generator : Generator, optional
-        Source of the random numbers, the default generator if None.
-
-    Returns
-    -------
-    Tensor
-        The tensor itself.
 
     References
     ----------
@@ -272,13 +248,6 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Generato
         Fraction of zeros in each column.
     std : float, default 0.01
         Standard deviation of the other elements.
-    generator : Generator, optional
-        Source of the random numbers, the default generator if None.
-
-    Returns
-    -------
-    Tensor
-        The tensor itself.
 
     References
     ----------
@@ -309,13 +278,6 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None 
         Weight (out, in, *window), written in place.
     gain : float, default 1.0
         Factor of the standard deviation, see `calculate_gain`.
-    generator : Generator, optional
-        Source of the random numbers, the default generator if None.
-
-    Returns
-    -------
-    Tensor
-        The tensor itself.
 
     References
     ----------
@@ -346,13 +308,6 @@ def kaiming_uniform_(
         The fan in the formula: "fan_in" preserves the variance in the forward pass, "fan_out" in the backward pass.
     nonlinearity : str, default "leaky_relu"
         Nonlinearity after the layer, see `calculate_gain`.
-    generator : Generator, optional
-        Source of the random numbers, the default generator if None.
-
-    Returns
-    -------
-    Tensor
-        The tensor itself.
 
     References
     ----------

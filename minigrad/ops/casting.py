@@ -6,19 +6,20 @@ copy, pixel shuffles and repetitions use it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad.backends.host import without_waiting
 from minigrad.backends.steps import Steps
 from minigrad.core.device import Device, as_device
-from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.dtype import DType, as_dtype, bool_, expect_no_loss
 from minigrad.core.formats import ROW_MAJOR
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
 from minigrad.core.roles import Format, Target
-from minigrad.declare.decorators import composed, kernel, public
+from minigrad.declare.decorators import composed, elementwise, kernel, public
 from minigrad.declare.forms import handed_on, in_format
-from minigrad.declare.rules import joint, same_shape
+from minigrad.declare.rules import Pair, joint, same_shape
 from minigrad.errors import ArgumentError, DeviceError, DTypeError
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -31,22 +32,53 @@ def same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 
 
 @kernel(
-    dtype=lambda op, specs, *, dtype: as_dtype(dtype), shape=same_shape,
-    vjp=(lambda g, *, input_dtype: cast(g, dtype=input_dtype),), linear=True, batch="elementwise",
+    dtype=lambda op, specs, *, dtype: lossless(op, specs[0], as_dtype(dtype)), shape=same_shape, complex=True,
+    vjp=(lambda g, *, input_dtype: cast_to(g, input_dtype),), linear=True, batch="elementwise",
 )  # fmt: skip
 def cast(backend, out, input: Tensor, dtype):
     """Return a copy of the values in another dtype.
 
     DTypes: a cast from float to integer truncates toward zero, saturates at the ends of the range, and converts nan to
     0. A cast between integers wraps. A cast to bool is `!= 0`. A cast to a narrower float rounds to nearest even.
-    Gradient: g, cast to the dtype of the input; no gradient flows through an integer dtype.
+    Gradient: g, cast to the dtype of the input, of which a real input receives the real part; no gradient flows through
+    an integer dtype.
+    Raises DTypeError for a cast from a complex to a real dtype, which would lose the imaginary parts.
     """
     return backend.prepare(Copy(), out, input)
 
 
+def lossless(op: Op, spec: Spec, dtype: DType) -> DType:
+    """Return the dtype of a cast.  Raise DTypeError if the cast would lose imaginary parts."""
+    expect_no_loss(spec.dtype, dtype)  # `dtypes_of` adds the name of the op and the operands to the message
+    return dtype
+
+
+def cast_to(x: Tensor, dtype: DType) -> Tensor:
+    """Return a copy in another dtype; for a real dtype other than bool, that of the real parts of a complex tensor.
+
+    Only conversions that a user requests and gradients of real operands lose imaginary parts.
+    """
+    if x.dtype.is_complex and not dtype.is_complex and dtype is not bool_:
+        parts: Tensor = real_part(x)
+        return parts if parts.dtype is dtype else cast(parts, dtype=dtype)
+    return cast(x, dtype=dtype)
+
+
+def dtype_of_part(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Compute in a complex dtype, and return the dtype of its parts."""
+    return specs[0].dtype.compute, specs[0].dtype.to_real()
+
+
+@elementwise(dtype=dtype_of_part, vjp=(lambda g: g,), linear=True, namespace=(), method=False, label="to")
+def real_part(x):
+    """Return the real parts of complex numbers as a new tensor.  Gradient: g."""
+    return x.real
+
+
 @kernel(
-    dtype=same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True, batch="elementwise", method=True, out=False
-)
+    dtype=same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True, batch="elementwise", method=True, out=False,
+    complex=True,
+)  # fmt: skip
 def clone(backend, out, input: Tensor, *, memory_format: Format = None):
     """Return a row-major copy in a separate storage.  Gradient: g."""
     return backend.prepare(Copy(), out, input)
@@ -71,6 +103,7 @@ def to(
     x itself if neither the dtype nor the device changes, unless copy=True.
     non_blocking: whether a copy from pinned memory may still run when the call returns. Later work on the device waits
     for the copy, but x must not be written before it has finished.
+    A real dtype takes the real parts of a complex tensor.
     Raises DTypeError for an argument that is not a dtype, a device or a tensor, ArgumentError for two different
     dtypes or devices.
     """
@@ -82,7 +115,7 @@ def to(
         and not copy
         and memory_format is None
     ):
-        return x if x.dtype is args[0] else cast(x, dtype=args[0])
+        return x if x.dtype is args[0] else cast_to(x, args[0])
     count = next((k for k in range(3) if not isinstance(args[len(args) - k - 1] if k < len(args) else None, bool)), 0)
     if memory_format is not None or count:  # PyTorch also accepts the two flags by position
         flags: Any = (*args[len(args) - count :], *(non_blocking, copy)[count:])
@@ -105,7 +138,7 @@ def to(
         x = without_waiting(transfer, x, device=where) if non_blocking else transfer(x, device=where)
         copy = False
     if wanted is not x.dtype:
-        return cast(x, dtype=wanted)
+        return cast_to(x, wanted)
     return clone(x) if copy else x
 
 
@@ -130,7 +163,7 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
 
 @kernel(
     dtype=same_dtype, shape=same_shape, vjp=(lambda g, *, input_device: transfer(g, device=input_device),), linear=True,
-    batch="elementwise", namespace=(), out=False,
+    batch="elementwise", namespace=(), out=False, complex=True,
 )  # fmt: skip
 def transfer(backend, out, input: Tensor, device: Target):
     """Return a copy on another device.  Gradient: g, copied to the device of the input."""
@@ -163,7 +196,7 @@ def _arranged_back(g: Tensor, to: Ints, sizes: Ints, order: Ints, spread: Ints) 
 @kernel(
     dtype=same_dtype, shape=lambda op, input, *, sizes, order, shape, spread: shape, linear=joint("input"),
     vjp=(lambda g, *, in_shape, sizes, order, shape, spread: _arranged_back(g, in_shape, sizes, order, spread),),
-    namespace=(), label="reshape",
+    namespace=(), label="reshape", complex=True,
     batch=lambda input, *, sizes, order, shape, spread, batch: rearrange(
         input, (batch, *sizes), (0, *[d + 1 for d in order]), (batch, *shape), tuple([d + 1 for d in spread])
     ),
@@ -186,3 +219,8 @@ def rearranged(backend, out, input: Tensor, *, sizes, order, shape, spread):
 
 
 REARRANGED = rearranged.op  # type: ignore[attr-defined]
+
+
+def sign_of(x: Any) -> Any:
+    """Return sign(x); for a complex tensor, the conjugate of x/|x|, and 0 at 0."""
+    return x.sgn().conj_physical() if isinstance(x, Tensor) and x.dtype.is_complex else x.sign()

@@ -17,7 +17,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.backends.steps import Steps
 from minigrad.core.device import CPU, as_device, default_device
 from minigrad.core.dtype import BY_NUMPY, DType, as_dtype, bool_, default_float, fit_number, float64, inferred, int64
-from minigrad.core.formats import expect_format
+from minigrad.core.formats import expect_format, layout_in
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.requests import Arange, Copy
@@ -164,7 +164,7 @@ def expect_float(name: str, dtype: Any, requires_grad: bool) -> None:
 
 @kernel(
     dtype=same_dtype, shape=lambda op, value, *, shape: shape, vjp=(lambda g: g.sum(),), linear=True, namespace=(),
-    batch=lambda value, *, shape, batch: value.reshape(batch, *(1,) * len(shape)).expand(batch, *shape),
+    batch=lambda value, *, shape, batch: value.reshape(batch, *(1,) * len(shape)).expand(batch, *shape), complex=True,
 )  # fmt: skip
 def fill(backend, out, value, *, shape: Shape):
     """Return a tensor in which every element has the value of a scalar.  Gradient: the sum of g."""
@@ -174,7 +174,7 @@ def fill(backend, out, value, *, shape: Shape):
 def expect_numbers(name: str, **values: Any) -> None:
     """Raise DTypeError unless every argument is a Python or NumPy number."""
     for argument, value in values.items():
-        if not isinstance(value, (bool, int, float, np.generic)):
+        if not isinstance(value, (bool, int, float, complex, np.generic)):
             raise DTypeError(
                 f"{name}: {argument} must be a number, got {describe(value)}; pass a Python int or float", op=name
             )
@@ -199,17 +199,16 @@ def empty(
     memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Return a tensor with uninitialized elements, which must be written before they are read."""
-    expect_format("empty", memory_format)
     kind = default_float() if dtype is None else as_dtype(dtype)
-    return blank("empty", size, kind, device, requires_grad)
+    return blank("empty", size, kind, device, requires_grad, memory_format)
 
 
-def blank(name: str, size: Sequence[Any], dtype: DType, device: Any, requires_grad: bool) -> Tensor:
+def blank(name: str, size: Sequence[Any], dtype: DType, device: Any, requires_grad: bool, memory_format: Any) -> Tensor:
     """Return the recipe of a tensor with uninitialized elements; the parameters are those of `filled`."""
     if requires_grad:
         expect_float(name, dtype, True)
     shape, where = as_shape(size, name), default_device() if device is None else as_device(device)
-    layout = Layout.contiguous(shape)
+    layout = layout_in(name, shape, memory_format)
     allocate = backend_of(where).maker(layout.numel, dtype, where)
     return later(lambda: Tensor(allocate(), layout))
 
@@ -233,10 +232,9 @@ def empty_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
     """Return an uninitialized tensor with the shape, dtype and device of the input."""
-    expect_format("empty_like", memory_format)
     expect_tensors("empty_like", input)
-    kind = input.dtype if dtype is None else as_dtype(dtype)
-    return blank("empty_like", (input.shape,), kind, input.device if device is None else device, requires_grad)
+    kind, where = input.dtype if dtype is None else as_dtype(dtype), input.device if device is None else device
+    return blank("empty_like", (input.shape,), kind, where, requires_grad, memory_format)
 
 
 @public(like=True)
@@ -384,7 +382,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 
 @kernel(
     dtype=same_dtype, shape=lambda op, value, *, rows, columns: (rows, columns), vjp=(lambda g: g.diagonal().sum(),),
-    linear=True, namespace=(),
+    linear=True, namespace=(), complex=True,
     batch=lambda value, *, rows, columns, batch: (
         value.reshape(batch, 1, 1) * eye(rows, columns, dtype=value.dtype, device=value.device)
     ),

@@ -46,7 +46,11 @@ PAIR = Struct("=QQ")
 class Generator:
     """A stream of random numbers: `seed` selects the stream, `offset` is the number of 16-byte Philox blocks drawn."""
 
-    def __init__(self, seed: int | None = None) -> None:
+    def __init__(self, seed: int | str | Device | None = None, *, device: Any = None) -> None:
+        """Make a generator; PyTorch passes a device where the seed is, and numbers here do not depend on it."""
+        if isinstance(seed, (str, Device)):
+            seed, device = None, seed
+        self.device = as_device("cpu" if device is None else device)
         self.offset = 0
         self.seed = checked_seed(int.from_bytes(os.urandom(8), "little") if seed is None else seed)
 

@@ -26,8 +26,10 @@ from minigrad.ops.indexing.sorting import insertions, topk
 from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import amin, aminmax, count_nonzero, sum
+from minigrad.ops.shape.parts import view_as_complex
 from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tracers import readable
 
 # ---- uniform, normal and integer numbers; permutations ---------------------------------------------------------------
 
@@ -38,14 +40,22 @@ def manual_seed(seed: int) -> Generator:
     return default_generator.manual_seed(seed)
 
 
-def _floating(name: str, dtype: Any, generator: Any) -> Any:
+def of_parts(
+    draw: Any, shape: tuple[int, ...], dtype: DType, device: Any, generator: Any, scale: float = 1.0
+) -> Tensor:  # fmt: skip
+    """Return complex numbers, whose parts are random numbers times a scale."""
+    parts = draw(*shape, 2, generator=generator, dtype=dtype.to_real(), device=device)
+    return view_as_complex(parts if scale == 1.0 else parts * scale)
+
+
+def _floating(name: str, dtype: Any, generator: Any, complexes: bool = False) -> Any:
     if generator is not None and not isinstance(generator, Generator):
         raise ArgumentError(
             f"{name}: the generator must be a mg.Generator, got {describe(generator)}; pass generator=mg.Generator()",
             op=name,
         )
     kind = default_float() if dtype is None else as_dtype(dtype)
-    if not kind.is_float:
+    if not (kind.is_float or (complexes and kind.is_complex)):
         raise DTypeError(f"{name}: dtype must be a floating dtype, got {kind}; use randint for random integers")
     return kind
 
@@ -67,8 +77,10 @@ def rand(
     *size: int | Sequence[int], generator: Generator | None = None, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return samples from the uniform distribution on [0, 1)."""
-    kind = _floating("rand", dtype, generator)
+    """Return samples from the uniform distribution on [0, 1); for a complex dtype, of both parts."""
+    kind = _floating("rand", dtype, generator, True)
+    if kind.is_complex:
+        return of_parts(rand, as_shape(size, "rand"), kind, device, generator)
     return Draw("uniform", as_shape(size, "rand"), kind, device, 0.0, 1.0, generator).later()
 
 
@@ -77,8 +89,13 @@ def randn(
     *size: int | Sequence[int], generator: Generator | None = None, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return samples from the normal distribution with mean 0 and standard deviation 1."""
-    kind = _floating("randn", dtype, generator)
+    """Return samples from the normal distribution with mean 0 and standard deviation 1.
+
+    For a complex dtype, each part has the variance 1/2, so that the magnitudes have the mean square 1.
+    """
+    kind = _floating("randn", dtype, generator, True)
+    if kind.is_complex:
+        return of_parts(randn, as_shape(size, "randn"), kind, device, generator, math.sqrt(0.5))
     return Draw("normal", as_shape(size, "randn"), kind, device, 0.0, 1.0, generator).later()
 
 
@@ -118,13 +135,13 @@ def normal(
     """
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if tensors and size is None:
-        if dtype is not None or device is not None or requires_grad:
+        if requires_grad:
             raise ArgumentError(
-                "normal: dtype, device and requires_grad are allowed only with size, but mean or std is a tensor; "
-                "convert the result with .to(...)",
+                "normal: requires_grad is allowed only with size, but mean or std is a tensor; call requires_grad_() "
+                "on the result",
                 op="normal",
             )
-        return _normal_of_each(mean, std, tensors, generator)
+        return _normal_of_each(mean, std, tensors, generator).to(dtype=dtype, device=device)
     if tensors or size is None:
         raise ArgumentError(
             "normal: mean and std must be numbers with a size, or at least one of them a tensor without a size; "
@@ -155,10 +172,8 @@ def _normal_of_each(mean: Any, std: Any, tensors: list[Tensor], generator: Gener
 
 @public(out=True)
 def randint(
-    low: int, high: int | None = None, size: int | Sequence[int] = (), *, generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+    low: int = 0, high: int | None = None, size: int | Sequence[int] = (), *, generator: Generator | None = None,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Return uniformly distributed integers in [low, high); `randint(high, size=...)` starts at 0.
 
@@ -178,7 +193,7 @@ def randint(
         )
     expect_float("randint", kind, requires_grad)
     drawn = kind if kind.is_int else int64
-    if kind is bool_ or low < drawn.lowest or high - 1 > drawn.highest:
+    if low < drawn.lowest or high - 1 > drawn.highest or (kind is bool_ and (low < 0 or high > 2)):
         raise DTypeError(
             f"randint: dtype must represent all integers from {low} to {high - 1}, got {kind}; pass dtype=mg.int64, "
             "for example",
@@ -213,7 +228,9 @@ def rand_like(
     """Return uniform samples in [0, 1), with the shape, dtype and device of the input."""
     expect_format("rand_like", memory_format)
     expect_tensors("rand_like", input)
-    kind = _floating("rand_like", dtype or input.dtype, generator)
+    kind = _floating("rand_like", dtype or input.dtype, generator, True)
+    if kind.is_complex:
+        return of_parts(rand, input.shape, kind, input.device if device is None else device, generator)
     return Draw("uniform", input.shape, kind, input.device if device is None else device, 0.0, 1.0, generator).later()
 
 
@@ -225,7 +242,10 @@ def randn_like(
     """Return standard normal samples, with the shape, dtype and device of the input."""
     expect_format("randn_like", memory_format)
     expect_tensors("randn_like", input)
-    kind = _floating("randn_like", dtype or input.dtype, generator)
+    kind = _floating("randn_like", dtype or input.dtype, generator, True)
+    if kind.is_complex:
+        where = input.device if device is None else device
+        return of_parts(randn, input.shape, kind, where, generator, math.sqrt(0.5))
     return Draw("normal", input.shape, kind, input.device if device is None else device, 0.0, 1.0, generator).later()
 
 
@@ -275,6 +295,7 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
     Not differentiable.  Raises ShapeError for an input that does not have rows of floats, or if num_samples is not
     positive or, without replacement, greater than n; raises ArgumentError if weights are negative, not finite or all 0,
     and without replacement if a row has fewer than num_samples weights above 0.
+    The weights are not checked while `mg.jit` records or a transform runs.
     Source: without replacement, Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006.
     """
     n = input.shape[-1] if input.ndim in (1, 2) and input.dtype.is_float else 0
@@ -286,8 +307,10 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
             op="multinomial",
         )
     weights = cast(input.detach(), dtype=float64) if input.ndim == 2 else cast(input.detach(), dtype=float64)[None]
-    totals = sum(weights, -1)
-    ends = [x.item() for part in (weights, totals) for x in aminmax(part)] if input.numel() else [0, 1, 1, 1]
+    totals, checked = sum(weights, -1), readable(input)
+    ends = (
+        [x.item() for part in (weights, totals) for x in aminmax(part)] if input.numel() and checked else [0, 1, 1, 1]
+    )
     lowest, _, least_total, largest_total = ends
     if not (lowest >= 0 and least_total > 0 and largest_total < inf):
         raise ArgumentError(
@@ -300,7 +323,7 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
         drawn = rand(weights.shape[0], num_samples, dtype=float64, device=input.device, generator=generator)
         result = insertions(steps, drawn * steps[:, -1:], after=True)
     else:
-        if input.numel() and amin(count_nonzero(weights, -1)).item() < num_samples:
+        if input.numel() and checked and amin(count_nonzero(weights, -1)).item() < num_samples:
             raise ArgumentError(
                 f"multinomial: with replacement=False, each row of input must have at least {num_samples} weights "
                 f"above 0, got fewer in {describe(input)}; pass replacement=True or a smaller num_samples"

@@ -8,11 +8,10 @@ from minigrad.declare.many import many as rule
 from minigrad.optim import lists, lr_scheduler, swa_utils
 from minigrad.optim.adafactor import Adafactor
 from minigrad.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
-from minigrad.optim.adaptive import Adadelta, Adagrad, RMSprop
+from minigrad.optim.adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
 from minigrad.optim.lbfgs import LBFGS
 from minigrad.optim.muon import Muon
 from minigrad.optim.optimizer import Optimizer
-from minigrad.optim.others import ASGD, Rprop
 from minigrad.optim.sgd import SGD
 from minigrad.optim.stepping import RuleOptimizer
 

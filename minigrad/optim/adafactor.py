@@ -30,12 +30,6 @@ class Adafactor(GroupOptimizer):
         parameter, which scales the step.
     d : float, default 1.0
         Upper bound of the root mean square of an update; a larger update is scaled down.
-    weight_decay : float, default 0.0
-        Each step multiplies the parameter by 1 - lr * weight_decay.
-    foreach : bool, optional
-        Has no effect.
-    maximize : bool, default False
-        Whether to maximize the objective instead of minimizing it.
 
     Raises
     ------
@@ -49,7 +43,6 @@ class Adafactor(GroupOptimizer):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> p = mg.nn.Parameter(mg.ones(3, 4))
     >>> optimizer = mg.optim.Adafactor([p])
     >>> p.grad = mg.ones(3, 4)

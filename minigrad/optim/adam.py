@@ -31,29 +31,13 @@ class Adam(Moments):
 
     Parameters
     ----------
-    params : iterable
-        Parameters or parameter groups: see `Optimizer`.
-    lr : float or Tensor, default 1e-3
-        Learning rate.
-    betas : pair of float, default (0.9, 0.999)
-        Weights of the previous values in the running means of gradients and of their squares.
-    eps : float, default 1e-8
-        Value added to the root.
-    weight_decay : float, default 0
-        Multiple of the parameter that is added to its gradient.
     amsgrad : bool, default False
         Whether to use the largest v of all steps so far instead of the current v.
-    maximize : bool, default False
-        Whether to maximize the objective instead of minimizing it.
-    decoupled_weight_decay : bool, default False
-        Whether to decay the parameter itself, as AdamW does, instead of changing the gradient.
-    foreach, capturable, differentiable, fused
-        PyTorch's options for speed, which have no effect; differentiable=True raises ArgumentError.
 
     Raises
     ------
     ArgumentError
-        If an option is negative, if a beta is not in [0, 1), or if `differentiable` is True.
+        If an option is negative or a beta is not in [0, 1).
 
     References
     ----------
@@ -88,10 +72,6 @@ class AdamW(Adam):
 
     Parameters
     ----------
-    params : iterable
-        Parameters or parameter groups: see `Optimizer`.
-    lr, betas, eps, amsgrad, maximize, foreach, capturable, differentiable, fused
-        The same as for `Adam`.
     weight_decay : float, default 0.01
         Each step multiplies the parameter by 1 - lr * weight_decay.
 
@@ -132,15 +112,6 @@ class Adamax(Moments):
     In step t, with the gradient g of the parameter p: m = beta1 * m + (1 - beta1) * g, u = max(beta2 * u, |g| + eps),
     and p = p - lr * m / (1 - beta1**t) / u.
 
-    Parameters
-    ----------
-    params : iterable
-        Parameters or parameter groups: see `Optimizer`.
-    lr : float or Tensor, default 2e-3
-        Learning rate.
-    betas, eps, weight_decay, foreach, maximize, differentiable, capturable
-        The same as for `Adam`.
-
     References
     ----------
     D. Kingma and J. Ba, Adam: A Method for Stochastic Optimization, algorithm 2.
@@ -162,14 +133,8 @@ class NAdam(Moments):
 
     Parameters
     ----------
-    params : iterable
-        Parameters or parameter groups: see `Optimizer`.
-    lr : float or Tensor, default 2e-3
-        Learning rate.
     momentum_decay : float, default 4e-3
         Decay rate of the difference between the momentum and the first beta.
-    betas, eps, weight_decay, decoupled_weight_decay, foreach, maximize, capturable, differentiable
-        The same as for `Adam`.
 
     References
     ----------
@@ -208,13 +173,6 @@ class RAdam(Moments):
 
     Like Adam, RAdam divides the running mean of gradients by the root of the running mean of squares. In the first
     steps, in which the variance of this root is too large, it uses the running mean of gradients without a division.
-
-    Parameters
-    ----------
-    params : iterable
-        Parameters or parameter groups: see `Optimizer`.
-    lr, betas, eps, weight_decay, decoupled_weight_decay, foreach, maximize, capturable, differentiable
-        The same as for `Adam`.
 
     References
     ----------

@@ -1,14 +1,15 @@
-"""Optimizers that divide gradients by the root of sums or means of squares: Adagrad, Adadelta, RMSprop."""
+"""Optimizers with a step size per element (Adagrad, Adadelta, RMSprop, Rprop), and ASGD, which averages parameters."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from minigrad.core.roles import Number
 from minigrad.declare.many import Rule
 from minigrad.errors import ArgumentError
 from minigrad.optim import rules
 from minigrad.optim.optimizer import Params
-from minigrad.optim.states import filled, options_of, scalar_state
+from minigrad.optim.states import filled, options_of, rate_of, scalar_state
 from minigrad.optim.stepping import RuleOptimizer
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
@@ -19,20 +20,10 @@ class Adagrad(RuleOptimizer):
 
     Parameters
     ----------
-    params : iterable
-        Parameters or parameter groups: see `Optimizer`.
-    lr : float or Tensor, default 1e-2
-        Learning rate.
     lr_decay : float, default 0
         Decrease of the learning rate: step t uses lr / (1 + (t - 1) * lr_decay).
-    weight_decay : float, default 0
-        Multiple of the parameter that is added to its gradient.
     initial_accumulator_value : float, default 0
         Initial value of the sum of squares.
-    eps : float, default 1e-10
-        Value added to the root.
-    foreach, maximize, differentiable, fused
-        The same as for `Adam`.
 
     References
     ----------
@@ -73,16 +64,12 @@ class Adadelta(RuleOptimizer):
 
     Parameters
     ----------
-    params : iterable
-        Parameters or parameter groups: see `Optimizer`.
     lr : float or Tensor, default 1.0
         Factor of each step.
     rho : float, default 0.9
         Weight of the previous value in both running means of squares.
     eps : float, default 1e-6
         Value added to both means before the root is taken.
-    weight_decay, foreach, capturable, maximize, differentiable
-        The same as for `Adam`.
 
     References
     ----------
@@ -95,8 +82,7 @@ class Adadelta(RuleOptimizer):
         self, params: Params, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
         foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        if not 0.0 <= rho <= 1.0:
-            raise ArgumentError(f"Adadelta: rho must be from 0 to 1, got {rho}; pass rho=0.9")
+        Number(0, 1, example=0.9).expect("Adadelta", rho=rho)
         super().__init__(params, options_of(locals()))
 
     def rule(self, group: dict[str, Any]) -> Rule:
@@ -108,20 +94,12 @@ class RMSprop(RuleOptimizer):
 
     Parameters
     ----------
-    params : iterable
-        Parameters or parameter groups: see `Optimizer`.
-    lr : float or Tensor, default 1e-2
-        Learning rate.
     alpha : float, default 0.99
         Weight of the previous value in the running mean of squares.
-    eps : float, default 1e-8
-        Value added to the root.
     momentum : float, default 0
         Weight of the previous value in the running sum of steps.
     centered : bool, default False
         Whether to divide by the root of the variance, instead of the root of the mean of squares.
-    weight_decay, capturable, foreach, maximize, differentiable
-        The same as for `Adam`.
 
     References
     ----------
@@ -142,3 +120,87 @@ class RMSprop(RuleOptimizer):
         if group["centered"]:
             return rules.rmsprop_centered_momentum if group["momentum"] > 0 else rules.rmsprop_centered
         return rules.rmsprop_momentum if group["momentum"] > 0 else rules.rmsprop
+
+
+class Rprop(RuleOptimizer):
+    """Minimize a loss with Rprop: each element has its own step size, and only the sign of its gradient is used.
+
+    Parameters
+    ----------
+    lr : float or Tensor, default 1e-2
+        Initial step size of each element.
+    etas : pair of float, default (0.5, 1.2)
+        The first factor shrinks the step size if the sign of the gradient has changed since the last step; the second
+        factor increases the step size if the sign is the same.
+    step_sizes : pair of float, default (1e-6, 50)
+        Smallest and largest step size.
+
+    References
+    ----------
+    M. Riedmiller and H. Braun, A Direct Adaptive Method for Faster Backpropagation Learning: The RPROP Algorithm.
+    """
+
+    not_negative = ("lr",)
+    pairs = {"shrink": ("etas", 0), "grow": ("etas", 1), "smallest": ("step_sizes", 0), "largest": ("step_sizes", 1)}
+
+    def __init__(
+        self, params: Params, lr: Any = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
+        maximize: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ArgumentError(f"Rprop: etas must satisfy 0 < etas[0] < 1 < etas[1], got {etas}; pass etas=(0.5, 1.2)")
+        super().__init__(params, options_of(locals()))
+
+    def rule(self, group: dict[str, Any]) -> Rule:
+        return rules.rprop
+
+    def first_state(self, name: str, p: Any, group: dict[str, Any]) -> Tensor:
+        return filled(p, rate_of(group) if name == "step_size" else 0.0)
+
+
+class ASGD(RuleOptimizer):
+    """Minimize a loss with averaged SGD: gradient descent that also computes a mean of the parameters.
+
+    The learning rate decreases with the number of steps. For each parameter, `state["ax"]` contains the mean of its
+    values from step `t0` on.
+
+    Parameters
+    ----------
+    lr : float or Tensor, default 1e-2
+        Initial learning rate.
+    lambd : float, default 1e-4
+        Weight decay of the parameters, and factor in the decrease of the learning rate.
+    alpha : float, default 0.75
+        Exponent in the decrease of the learning rate.
+    t0 : float, default 1e6
+        Step at which averaging begins.
+
+    References
+    ----------
+    B. Polyak and A. Juditsky, Acceleration of Stochastic Approximation by Averaging.
+    """
+
+    counters = ("step", "eta", "mu")
+    not_negative = ("lr", "weight_decay")
+
+    def __init__(
+        self, params: Params, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
+        weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, options_of(locals()))
+
+    def rule(self, group: dict[str, Any]) -> Rule:
+        return rules.asgd
+
+    def first_counter(self, name: str, group: dict[str, Any]) -> float:
+        return {"eta": rate_of(group), "mu": 1.0}.get(name, 0.0)
+
+    def numbers(self, group: dict[str, Any], counters: dict[str, float]) -> dict[str, float]:
+        counters["step"] += 1
+        used = dict(counters)
+        step, lr = counters["step"], rate_of(group)
+        counters["eta"] = lr / (1 + group["lambd"] * lr * step) ** group["alpha"]
+        counters["mu"] = 1 / max(1, step - group["t0"])
+        return used

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minigrad.core.roles import Choice
 from minigrad.declare.many import many
 from minigrad.declare.names import MG, namespaces
 from minigrad.errors import ArgumentError
@@ -81,11 +82,7 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ) -> None:  # fmt: skip
         expect_rate("LBFGS", lr)
-        if line_search_fn not in (None, "strong_wolfe"):
-            raise ArgumentError(
-                f"LBFGS: line_search_fn must be None or 'strong_wolfe', got {line_search_fn!r}; pass "
-                "line_search_fn='strong_wolfe', for example"
-            )
+        Choice(None, "strong_wolfe").expect("LBFGS", line_search_fn=line_search_fn)
         super().__init__(params, {
             "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
             "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
@@ -189,7 +186,8 @@ class Run:
         rate = float(self.group["lr"])
         if self.state["n_iter"] == 1:
             self.direction, self.changes, self.steps, self.ro, self.diagonal = -self.gradient, [], [], [], 1
-            self.length = min(1.0, 1.0 / float(self.gradient.abs().sum())) * rate
+            total = float(self.gradient.abs().sum())
+            self.length = min(1.0, 1.0 / total) * rate if total else rate
         else:
             self.remember()
             self.direction = self.newton()

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from minigrad.core.dtype import bfloat16
+from minigrad.core.roles import Choice
 from minigrad.declare.names import LINALG, MG, namespaces
 from minigrad.errors import ArgumentError
 from minigrad.optim import rules
@@ -27,12 +28,8 @@ class Muon(GroupOptimizer):
         Matrices, or parameter groups of matrices: see `Optimizer`.
     lr : float, default 1e-3
         Learning rate.
-    weight_decay : float, default 0.1
-        Each step multiplies the parameter by 1 - lr * weight_decay.
     momentum : float, default 0.95
         Weight of the previous value in the running mean of gradients.
-    nesterov : bool, default True
-        Whether to use Nesterov momentum.
     ns_coefficients : triple of float
         Coefficients of the polynomial of the Newton-Schulz iteration.
     eps : float, default 1e-7
@@ -65,11 +62,7 @@ class Muon(GroupOptimizer):
     ) -> None:  # fmt: skip
         expect_rate("Muon", lr)
         expect_at_least("Muon", momentum=momentum, weight_decay=weight_decay)
-        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
-            raise ArgumentError(
-                f"Muon: adjust_lr_fn must be None, 'original' or 'match_rms_adamw', got {adjust_lr_fn!r}; pass "
-                "adjust_lr_fn=None"
-            )
+        Choice(None, "original", "match_rms_adamw").expect("Muon", adjust_lr_fn=adjust_lr_fn)
         super().__init__(params, options_of(locals()))
 
     def expect_parameters(self, params: list[Any]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 from minigrad.errors import ArgumentError, DTypeError, warn
 from minigrad.optim import lists
@@ -23,6 +23,20 @@ from minigrad.runtime.tensor import Tensor, describe
 
 Params = Any  # an iterable of tensors, of dicts, or of pairs of a name and a tensor
 HOOKS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post")
+
+
+# The hooks of all optimizers, by kind.
+everywhere: dict[str, dict[int, Callable[..., Any]]] = {"step_pre": {}, "step_post": {}}
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> HookHandle:
+    """Call `hook(optimizer, args, kwargs)` before each step of any optimizer, before the hooks of the optimizer."""
+    return HookHandle(everywhere["step_pre"], hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> HookHandle:
+    """Call `hook(optimizer, args, kwargs)` after each step of any optimizer, after the hooks of the optimizer."""
+    return HookHandle(everywhere["step_post"], hook)
 
 
 class Required:
@@ -82,6 +96,9 @@ class Optimizer:
 
     # ---- groups ----
 
+    # Whether the parameters may be complex.
+    complexes: ClassVar[bool] = False
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a parameter group; missing options are set to the defaults.
 
@@ -140,7 +157,12 @@ class Optimizer:
         for p in params:
             if not isinstance(p, Tensor):
                 raise DTypeError(f"{name}: params must contain tensors, got {describe(p)}; pass model.parameters()")
-            if not p.is_leaf and not p.retains_grad:
+            if p.dtype.is_complex and not self.complexes:
+                raise DTypeError(
+                    f"{name}: params must be real, got {describe(p)}; use Adam or SGD, or make a real Var of the "
+                    "pairs, mg.view_as_real(p)"
+                )
+            if not p.is_leaf and not p.retains_grad and not self.defaults.get("differentiable"):
                 raise ArgumentError(
                     f"{name}: params must be leaves, got {describe(p)}, the result of an op; create the parameter as a "
                     "mg.Var"
@@ -287,9 +309,9 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         hooks, attributes = self._hooks, self.__dict__
         if "_opt_called" in attributes:  # a schedule warns if its first step comes before this flag is set
             attributes["_opt_called"] = True
-        if not hooks["step_pre"] and not hooks["step_post"]:
+        if not (hooks["step_pre"] or hooks["step_post"] or everywhere["step_pre"] or everywhere["step_post"]):
             return step(self, *args, **kwargs)
-        for hook in list(hooks["step_pre"].values()):
+        for hook in [*everywhere["step_pre"].values(), *hooks["step_pre"].values()]:
             changed = hook(self, args, kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
@@ -299,7 +321,7 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                     )
                 args, kwargs = changed
         result = step(self, *args, **kwargs)
-        for hook in list(hooks["step_post"].values()):
+        for hook in [*hooks["step_post"].values(), *everywhere["step_post"].values()]:
             hook(self, args, kwargs)
         return result
 

@@ -20,27 +20,15 @@ class SGD(RuleOptimizer):
 
     Parameters
     ----------
-    params : iterable
-        Parameters or parameter groups: see `Optimizer`.
-    lr : float or Tensor, default 1e-3
-        Learning rate.
     momentum : float, default 0
         Weight of the previous value in the running sum of gradients.
     dampening : float, default 0
         Number d such that the running sum adds (1 - d) * g, from the second step on.
-    weight_decay : float, default 0
-        Multiple of the parameter that is added to its gradient.
-    nesterov : bool, default False
-        Whether to use Nesterov momentum.
-    maximize : bool, default False
-        Whether to maximize the objective instead of minimizing it.
-    foreach, differentiable, fused
-        PyTorch's options for speed, which have no effect; differentiable=True raises ArgumentError.
 
     Raises
     ------
     ArgumentError
-        If an option is negative, `nesterov` is True without momentum or with dampening, or `differentiable` is True.
+        If an option is negative, or `nesterov` is True without momentum or with dampening.
 
     Examples
     --------

@@ -29,11 +29,6 @@ def options_of(variables: dict[str, Any]) -> dict[str, Any]:
 
 def expect_offered(name: str, defaults: dict[str, Any]) -> None:
     """Raise ArgumentError for options that exclude each other or are not supported."""
-    if defaults.get("differentiable"):
-        raise ArgumentError(
-            f"{name}: differentiable must be False, because a step is not recorded, got True; write the update with "
-            "tensor ops to differentiate through it"
-        )
     if defaults.get("fused") and defaults.get("foreach"):
         raise ArgumentError(
             f"{name}: fused and foreach must not both be True; omit both, because one launch updates each parameter "
@@ -132,7 +127,7 @@ def taken(entry: str, value: Any, p: Tensor) -> Any:
         tensor = from_dlpack(value.detach() if hasattr(value, "detach") else value)
     else:
         return value
-    if entry == "step" or not p.dtype.is_float:
+    if entry == "step" or not p.dtype.is_inexact:
         return tensor.to(float32, copy=True) if entry == "step" else tensor.to(p.device, copy=True)
     return tensor.to(p.device, p.dtype, copy=True)
 
@@ -143,8 +138,9 @@ def scalar_state(value: float) -> Tensor:
     return made
 
 
-def filled(p: Tensor, value: float) -> Tensor:
-    """Return a tensor with the shape and strides of a parameter, filled with a value."""
+def filled(p: Tensor, value: complex) -> Tensor:
+    """Return a tensor with the shape and strides of a parameter, filled with a value; both parts of complex numbers."""
+    value = complex(value, value) if p.dtype.is_complex else value
     made: Tensor = namespaces[MG]["full_like"](p.detach(), value)
     if p.layout.is_contiguous:
         return made

@@ -14,6 +14,7 @@ from operator import is_
 from typing import Any, ClassVar
 
 from minigrad.declare.many import Rule
+from minigrad.ops.shape.parts import view_as_complex, view_as_real
 from minigrad.optim.optimizer import Optimizer, Params, loss_of
 from minigrad.optim.states import expect_at_least, expect_betas, expect_offered, expect_rate, filled, scalar_state
 from minigrad.runtime.changes import CountedDict, changes
@@ -33,7 +34,11 @@ class RuleOptimizer(Optimizer):
     parameters of a group.  The class attribute `pairs` maps an argument of the rule, such as beta1, to the name of the
     option that contains it, such as betas, and its position in this option.  The class attribute `not_negative` names
     the options that are checked when an optimizer is made.
+
+    A complex parameter counts as pairs of real numbers, as in PyTorch.
     """
+
+    complexes = True
 
     counters: ClassVar[tuple[str, ...]] = ("step",)
     not_negative: ClassVar[tuple[str, ...]] = ()
@@ -89,18 +94,49 @@ class RuleOptimizer(Optimizer):
         Notes
         -----
         Parameters of different dtypes or devices, or with different step counts, require separate launches.  The step
-        is not recorded.  A graph that saved a parameter raises GradientError in a later backward pass.
+        is not recorded, unless the option `differentiable` is True: then the parameters must be results of ops, such as
+        clones, and gradients flow through the step.  A graph that saved a parameter raises GradientError in a later
+        backward pass.
         """
         loss = loss_of(closure)
         plans = self.__dict__.get("_plans")
         if plans is None:
             plans = self.__dict__["_plans"] = {}
         for group in self.param_groups:
+            if group.get("differentiable"):
+                self.recorded_step(group)
+                continue
             plan = plans.get(id(group))
             if plan is None or plan.group is not group:
                 plan = plans[id(group)] = GroupPlan(self, group)
             plan.step(self)
         return loss
+
+    def recorded_step(self, group: dict[str, Any]) -> None:
+        """Update the parameters of a group by recorded ops, so that gradients flow through the step."""
+        rule = self.rule(group)
+        names = rule.tensors[1:-1]
+        for p in [p for p in group["params"] if p.grad is not None]:
+            state = self.state[p]
+            fresh = "first" in rule.numbers and state.get(names[0]) is None
+            prepare(self, state, names, p, group)
+            counters = {name: scalar_state(float(state[name])).item() for name in self.counters}
+            values = {**self.options(group), **self.numbers(group, counters), "first": fresh}
+            numbers = {n: values[n] for n in rule.numbers}
+            # A copy of p, because products with a tensor as learning rate save p, which is overwritten below.
+            row = (p.clone(), *[state[n] for n in names], p.grad)
+            new, *states = rule.recorded(
+                tuple(map(view_as_real, row)) if p.dtype.is_complex else row,
+                **numbers,
+            )
+            if p.dtype.is_complex:
+                new, *states = map(view_as_complex, (new, *states))
+            state |= dict(zip(names, states)) | {name: scalar_state(count) for name, count in counters.items()}
+            p.copy_(new)
+
+    def options(self, group: dict[str, Any]) -> dict[str, Any]:
+        """Return the options of a group by the names of the rule's arguments."""
+        return group | {name: group[key][k] for name, (key, k) in self.pairs.items() if key in group}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -207,6 +243,8 @@ class GroupPlan:
             storages = [None if g is None else g.storage for g in gradients]
         if not self.serves(optimizer, rule, params, layouts):
             self.make(optimizer, rule, params, gradients, layouts)
+        if self.complexes:
+            storages = [s if g is None else s.seen_as(g.dtype.to_real()) for s, g in zip(storages, gradients)]
         if not self.changed.isdisjoint(storages):
             return self.step_apart(optimizer, rule, params, gradients)
         if self.passing:
@@ -262,6 +300,7 @@ class GroupPlan:
         self.names = (*states, *optimizer.counters)
         self.bundles = []
         self.changed: set[Any] = set()
+        self.complexes = any(g is not None and g.dtype.is_complex for g in gradients)
         # A gradient of another dtype is older than a change of its parameter's dtype.  The next gradient may have the
         # layout of the parameter.
         self.passing = any(g is not None and g.dtype is not p.dtype for p, g in zip(params, gradients, strict=True))
@@ -279,7 +318,8 @@ class GroupPlan:
         for key, numbers in alike.items():
             again = id(params[numbers[0]]) in stepped
             stepped.update(id(params[k]) for k in numbers)
-            rows = [(params[k], *[optimizer.state[params[k]][name] for name in states], gradients[k]) for k in numbers]
+            rows = [in_pairs((params[k], *[optimizer.state[params[k]][name] for name in states], gradients[k]))
+                    for k in numbers]  # fmt: skip
             for group in rows_of(rows, rule.written):
                 chosen = [numbers[k] for k in group], [rows[k] for k in group]
                 self.add(optimizer, rule, *chosen, fresh=key[0], again=again)
@@ -299,7 +339,7 @@ class GroupPlan:
         again: bool,
     ) -> None:  # fmt: skip
         """Add a bundle for some rows; with `again`, its parameter shares the counters of its first bundle."""
-        states = [optimizer.state[row[0]] for row in rows] if self.names else []
+        states = [optimizer.state[self.params[k]] for k in numbers] if self.names else []
         bundle = Bundle(numbers, states, optimizer.counters, again)
         bundle.fresh = fresh
         bundle.plan = rule.plan(rows)
@@ -313,10 +353,17 @@ class GroupPlan:
         for bundle in self.bundles:
             constants = bundle.numbers(optimizer, self.group, rule)
             names = rule.tensors[1:-1]
-            rows = [(params[k], *[optimizer.state[params[k]][name] for name in names], gradients[k])
+            rows = [in_pairs((params[k], *[optimizer.state[params[k]][name] for name in names], gradients[k]))
                     for k in bundle.rows]  # fmt: skip
             rule.launch(rows, constants)
         self.optimizer_rule = None  # clears the rule, so the next step runs all checks again
+
+
+def in_pairs(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the tensors of a row as pairs of real numbers, if they are complex."""
+    if not row[0].dtype.is_complex:
+        return row
+    return tuple([view_as_real(x.detach()) for x in row])
 
 
 def same(values: Iterable[Any], kept: list[Any]) -> bool:

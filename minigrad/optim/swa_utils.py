@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 from minigrad.core.dtype import int64
+from minigrad.core.roles import Choice, Number
 from minigrad.declare.advice import present
 from minigrad.declare.names import MG, namespaces
 from minigrad.errors import ArgumentError
@@ -28,17 +29,11 @@ MultiUpdate = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
 
 def expect_decay(name: str, decay: float) -> None:
     """Raise ArgumentError unless a decay is from 0 to 1."""
-    if not 0.0 <= decay <= 1.0:
-        raise ArgumentError(f"{name}: decay must be from 0 to 1, got {decay}; pass decay=0.999, for example")
+    Number(0, 1, example=0.999).expect(name, decay=decay)
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiUpdate:
     """Return a function that updates exponential moving averages of lists of tensors in one launch.
-
-    Parameters
-    ----------
-    decay : float, default 0.999
-        Weight of the average, from 0 to 1; the current value has the weight 1 - decay.
 
     Returns
     -------
@@ -77,11 +72,6 @@ def get_swa_multi_avg_fn() -> MultiUpdate:
 
 def get_ema_avg_fn(decay: float = 0.999) -> Update:
     """Return a function that updates an exponential moving average.
-
-    Parameters
-    ----------
-    decay : float, default 0.999
-        Weight of the average, from 0 to 1; the current value has the weight 1 - decay.
 
     Returns
     -------
@@ -268,8 +258,6 @@ class SWALR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
-        The constructor and each `step` overwrite the learning rates in its parameter groups.
     swa_lr : float or list of float
         Final rate; a list contains one rate per group.
     anneal_epochs : int, default 10
@@ -286,16 +274,8 @@ class SWALR(LRScheduler):
     ) -> None:  # fmt: skip
         for group, rate in zip(optimizer.param_groups, per_group("swa_lr", optimizer, swa_lr), strict=True):
             group["swa_lr"] = rate
-        if anneal_strategy not in ("cos", "linear"):
-            raise ArgumentError(
-                f"SWALR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}; pass "
-                "anneal_strategy='cos', for example"
-            )
-        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ArgumentError(
-                f"SWALR: anneal_epochs must be an int of at least 0, got {anneal_epochs!r}; pass anneal_epochs=10, for "
-                "example"
-            )
+        Choice("cos", "linear").expect("SWALR", anneal_strategy=anneal_strategy)
+        Number(0, whole=True, example=10).expect("SWALR", anneal_epochs=anneal_epochs)
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
         super().__init__(optimizer, last_epoch)
 

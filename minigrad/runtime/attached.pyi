@@ -10,14 +10,14 @@ from minigrad.runtime.tensor import Tensor
 class Attached:
     @property
     def H(self) -> Tensor:
-        """Return a view of a matrix with its dims swapped; there are no complex numbers to conjugate."""
+        """Return a matrix with its dims swapped, and conjugated if it is complex; for a real matrix, this is a view."""
 
     @property
     def T(self) -> Tensor:
         """Return a view with all dims in reverse order."""
 
     def __abs__(self) -> Tensor:
-        """Return the absolute value of x.  Gradient: g*sign(x), which is 0 at 0."""
+        """Return the absolute value of x, and the magnitude of a complex number.  Gradient: g*sgn(x), which is 0 at 0."""
 
     def __add__(self, other: Tensor | builtins.float) -> Tensor:
         """Return input + alpha * other, element by element; shapes broadcast.  For bool, the sum is `or`."""
@@ -55,6 +55,9 @@ class Attached:
 
     def __dir__(self) -> builtins.list[builtins.str]:
         """Return the names of the attributes that a tensor really has, for its `__dir__`."""
+
+    def __divmod__(self, other: Any) -> builtins.tuple[Tensor, Tensor]:
+        """Return the pair (x // other, x % other)."""
 
     def __dlpack__(self, *, stream: Any = ..., max_version: Any = ..., dl_device: Any = ..., copy: builtins.bool | None = ...) -> Any:
         """Return the DLPack capsule of a tensor."""
@@ -177,7 +180,7 @@ class Attached:
         """Return `div` with the tensor as the second operand."""
 
     def __reduce__(self) -> builtins.tuple[Any, ...]:
-        """Return the function and the arguments with which pickle restores a tensor."""
+        """Return the function and the arguments with which pickle restores a tensor, and the attributes that a user set."""
 
     def __repr__(self) -> builtins.str:
         """Return `tensor([3., 1., 4.])`, with dtype, device, name and op where they are not the defaults."""
@@ -236,17 +239,25 @@ class Attached:
     def __xor__(self, other: Tensor | builtins.float) -> Tensor:
         """Return the bits that are set in exactly one operand; for bool, this is `!=`."""
 
+    @property
+    def _base(self) -> Tensor | None:
+        """Return the tensor whose memory x is a view of; None for a tensor that owns its memory."""
+
     def _repr_html_(self) -> builtins.str:
         """Return the HTML of a tensor for a notebook: its text, and an image if it has many elements."""
 
+    @property
+    def _version(self) -> builtins.int:
+        """Return the count of writes into the memory of x.  Raise GradientError for a result of `inference_mode`."""
+
     def abs(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the absolute value of x.  Gradient: g*sign(x), which is 0 at 0."""
+        """Return the absolute value of x, and the magnitude of a complex number.  Gradient: g*sgn(x), which is 0 at 0."""
 
     def abs_(self) -> Tensor:
         """Apply `abs` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def absolute(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the absolute value of x.  Gradient: g*sign(x), which is 0 at 0."""
+        """Return the absolute value of x, and the magnitude of a complex number.  Gradient: g*sgn(x), which is 0 at 0."""
 
     def absolute_(self) -> Tensor:
         """Apply `abs` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -306,7 +317,7 @@ class Attached:
         """Apply `addr` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def adjoint(self) -> Tensor:
-        """Return a view with the last two dims swapped; it equals `mT`, because there are no complex dtypes."""
+        """Return a tensor with the last two dims swapped, and conjugated if it is complex; for a real one, this is a view."""
 
     def affine(self, mul: builtins.float, add: builtins.float) -> Tensor:
         """Return input * mul + add."""
@@ -325,6 +336,12 @@ class Attached:
 
     def aminmax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Return the smallest and the largest element over `dim`, in one pass; both are nan if an element is nan."""
+
+    def angle(self, *, out: Tensor | None = ...) -> Tensor:
+        """Return the angle of x in radians, from -pi to pi; for a real number it is 0, or pi below 0."""
+
+    def angle_(self) -> Tensor:
+        """Apply `angle` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return whether any element over `dim` is nonzero, as 0 or 1 in uint8 for uint8; False without elements."""
@@ -392,10 +409,10 @@ class Attached:
     def argwhere(self) -> Tensor:
         """Return the indices of all nonzero elements as an int64 matrix, with one row per element, as `nonzero`."""
 
-    def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
+    def as_strided(self, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
         """Return a view with any shape and strides over the storage, after a check of the storage's bounds."""
 
-    def as_strided_(self, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
+    def as_strided_(self, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
         """`as_strided` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def as_strided_scatter(self, src: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
@@ -590,6 +607,9 @@ class Attached:
     def cauchy_(self, median: builtins.float = ..., sigma: builtins.float = ..., *, generator: Any = ...) -> Tensor:
         """Fill x with samples of a Cauchy distribution, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
 
+    def cdouble(self, memory_format: Any = ...) -> Tensor:
+        """Return x as complex128."""
+
     def ceil(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the smallest integer that is not less than x.  Gradient: 0."""
 
@@ -601,6 +621,9 @@ class Attached:
 
     def celu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
         """Apply `celu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
+    def cfloat(self, memory_format: Any = ...) -> Tensor:
+        """Return x as complex64."""
 
     def char(self, memory_format: Any = ...) -> Tensor:
         """Return x as int8."""
@@ -645,10 +668,13 @@ class Attached:
         """Return a row-major copy in a separate storage.  Gradient: g."""
 
     def conj(self) -> Tensor:
-        """Return x itself: it is dense and real."""
+        """Return the conjugate: a new tensor for a complex dtype, and a real tensor itself.  Gradient: the conjugate of g."""
 
-    def conj_physical(self) -> Tensor:
-        """Return x itself: it is dense and real."""
+    def conj_physical(self, *, out: Tensor | None = ...) -> Tensor:
+        """Return the conjugate of x; a real number is its own conjugate.  Gradient: the conjugate of g."""
+
+    def conj_physical_(self) -> Tensor:
+        """Apply `conj_physical` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def const_set(self, value: builtins.float) -> Tensor:
         """Set every element to `value`, in place."""
@@ -893,7 +919,7 @@ class Attached:
         """Return x as float32."""
 
     def float_power(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input**exponent, computed and returned in float64 for every dtype.  Gradient: the same as for `pow`."""
+        """Return input**exponent, computed and returned in float64, or in complex128.  Gradient: the same as for `pow`."""
 
     def float_power_(self, exponent: Tensor | builtins.float) -> Tensor:
         """Apply `float_power` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -987,11 +1013,11 @@ class Attached:
 
     @property
     def grad(self) -> Tensor | None:
-        """Return the gradient that `retain_grad` stored, or that of a frozen Var, otherwise None."""
+        """Return the gradient that `retain_grad` stored, that of a frozen Var, or one that a user has set; otherwise None."""
 
     @property
     def grad_fn(self) -> Any:
-        """Return the node of the recorded op that computed x; None for a leaf."""
+        """Return the node of the recorded op that computed x, for PyTorch's traversal of the graph; None for a leaf."""
 
     def greater(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input > other."""
@@ -1047,7 +1073,7 @@ class Attached:
     def histc(self, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return the number of elements in each of `bins` bins of equal width from min to max, in the dtype of the input."""
 
-    def histogram(self, bins: builtins.int | Tensor, *, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ..., out: Tensor | None = ...) -> Any:
+    def histogram(self, bins: builtins.int | Tensor = ..., *, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ..., out: Tensor | None = ...) -> Any:
         """Count the elements in each bin, or sum their weights, and return (hist, bin_edges) in the dtype of the input."""
 
     def hsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
@@ -1067,6 +1093,22 @@ class Attached:
 
     def i0_(self) -> Tensor:
         """Apply `i0` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
+    def igamma(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
+        """Return the regularized lower incomplete gamma function of the order `input` from 0 to `other`."""
+
+    def igamma_(self, other: Tensor) -> Tensor:
+        """Apply `igamma` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
+    def igammac(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
+        """Return the regularized upper incomplete gamma function, 1 - igamma(input, other), without cancellation."""
+
+    def igammac_(self, other: Tensor) -> Tensor:
+        """Apply `igammac` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
+    @property
+    def imag(self) -> Tensor:
+        """Return a view of the imaginary parts.  Gradient: i*g.  Raises DTypeError for a real tensor."""
 
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Return input with the slices of alpha * source added at the positions in the vector `index` along `dim`."""
@@ -1111,7 +1153,7 @@ class Attached:
         """Return the inverses of square matrices, as `mg.linalg.inv`."""
 
     def is_complex(self) -> builtins.bool:
-        """Return False, because minigrad does not support complex dtypes."""
+        """Return whether the dtype is complex."""
 
     def is_conj(self) -> builtins.bool:
         """Return False: there is no such tensor."""
@@ -1131,7 +1173,7 @@ class Attached:
         """Return whether the dtype is a float."""
 
     def is_inference(self) -> builtins.bool:
-        """Return whether x was computed under `inference_mode`."""
+        """Return whether a tensor was computed under `inference_mode`."""
 
     @property
     def is_ipu(self) -> builtins.bool:
@@ -1240,7 +1282,7 @@ class Attached:
         """Apply `isposinf` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def isreal(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return True, since complex dtypes are not supported."""
+        """Return whether the imaginary part of x is 0; a real number has none."""
 
     def isreal_(self) -> Tensor:
         """Apply `isreal` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1410,11 +1452,14 @@ class Attached:
 
     @property
     def mH(self) -> Tensor:
-        """Return a view with the last two dims swapped."""
+        """Return a tensor with the last two dims swapped, and conjugated if it is complex; for a real one, this is a view."""
 
     @property
     def mT(self) -> Tensor:
         """Return a view with the last two dims swapped."""
+
+    def map2_(self, x1: Tensor, x2: Tensor, callable: Any) -> Tensor:
+        """Replace each element by `callable(element, first, second)`, in place, with values from x1 and x2."""
 
     def map_(self, tensor: Tensor, callable: Any) -> Tensor:
         """Replace each element by `callable(element, other)`, in place, with `other` from `tensor`; see `apply_`."""
@@ -1425,14 +1470,20 @@ class Attached:
     def masked_fill_(self, mask: Tensor, value: builtins.float | Tensor) -> Tensor:
         """Apply `masked_fill` in place; the mask must broadcast to the shape of x."""
 
-    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+    def masked_scatter(self, mask: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return a copy of the input with the elements of `source`, in their order, where `mask` is True."""
+
+    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
+        """Apply `masked_scatter` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def masked_select(self, mask: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return a vector of the elements where `mask` is True, in row-major order; input and mask broadcast."""
 
     def matmul(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the matrix product; batch dims broadcast."""
+
+    def matrix_exp(self, *, out: Tensor | None = ...) -> Tensor:
+        """Return the exponentials of square matrices: the sum of input^k / k! over all k."""
 
     def matrix_power(self, n: builtins.int, *, out: Tensor | None = ...) -> Tensor:
         """Return the n-th power of square matrices, as `mg.linalg.matrix_power`; n may be negative."""
@@ -1594,6 +1645,9 @@ class Attached:
     def new_empty(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Return `mg.empty` of a size, of the dtype and on the device of x."""
 
+    def new_empty_strided(self, size: Sequence[builtins.int], stride: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+        """Return `mg.empty_strided` of a size and strides, of the dtype and on the device of x."""
+
     def new_full(self, size: Any, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Return a tensor filled with one value, in the dtype and on the device of x; see `mg.full`."""
 
@@ -1703,7 +1757,7 @@ class Attached:
 
     @property
     def real(self) -> Tensor:
-        """Return x itself, because complex numbers are not supported."""
+        """Return a view of the real parts; a real tensor is returned itself.  Gradient: g."""
 
     def recip(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the reciprocal 1/x; inf or -inf at 0.  Gradient: -g/x**2."""
@@ -1747,6 +1801,9 @@ class Attached:
     def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the tensor with its slices along `dim` scaled down where their norm of order p exceeds maxnorm."""
 
+    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
+        """Apply `renorm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
     def repeat(self, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Repeat the tensor repeats[d] times along each dim d; additional counts in front add leading dims."""
 
@@ -1769,10 +1826,10 @@ class Attached:
         """Change the shape of x to that of `other`, in place; see `resize_`."""
 
     def resolve_conj(self) -> Tensor:
-        """Return x itself: it is dense and real."""
+        """Return the tensor itself, because `conj` computes its numbers."""
 
     def resolve_neg(self) -> Tensor:
-        """Return x itself: it is dense and real."""
+        """Return x itself: it is dense, and its sign is that of its elements."""
 
     def retain_grad(self) -> None:
         """Make backward passes set `x.grad` for an intermediate result; the gradient includes the changes of all hooks."""
@@ -1781,7 +1838,7 @@ class Attached:
     def retains_grad(self) -> builtins.bool:
         """Return whether x is an intermediate result for which `retain_grad` was called."""
 
-    def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
+    def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
         """Shift the elements by `shifts` along `dims`; elements that leave one end enter at the other end."""
 
     def rot90(self, k: builtins.int = ..., dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
@@ -1799,10 +1856,10 @@ class Attached:
     def rsqrt_(self) -> Tensor:
         """Apply `rsqrt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
-    def scatter(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ..., out: Tensor | None = ...) -> Tensor:
+    def scatter(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float | None = ..., *, reduce: builtins.str | None = ..., value: builtins.float | None = ..., out: Tensor | None = ...) -> Tensor:
         """Return input with src, a tensor or a number, stored at the positions that index contains along `dim`."""
 
-    def scatter_(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ...) -> Tensor:
+    def scatter_(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float | None = ..., *, reduce: builtins.str | None = ..., value: builtins.float | None = ...) -> Tensor:
         """Apply `scatter` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -1829,11 +1886,14 @@ class Attached:
     def selu_(self) -> Tensor:
         """Apply `selu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
+    def set_(self, source: Any = ..., storage_offset: builtins.int = ..., size: Sequence[builtins.int] | None = ..., stride: Sequence[builtins.int] | None = ...) -> Tensor:
+        """Make x a tensor over other memory, in place, and return x."""
+
     def sgn(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the sign of x: -1, 0 or 1, and nan for nan.  Gradient: 0."""
+        """Return x/|x|, and 0 at 0; for a real tensor, this is `sign`."""
 
     def sgn_(self) -> Tensor:
-        """Apply `sign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+        """Apply `sgn` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def share_memory_(self) -> Tensor:
         """Return x itself; it is not moved to shared memory."""
@@ -1949,10 +2009,10 @@ class Attached:
     def squeeze_(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
         """`squeeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
-    def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
+    def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
         """Return the standard deviation over `dim`, which is the square root of `var`."""
 
-    def std_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
+    def std_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float | None = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
         """Return the standard deviation and the mean over `dim` as a named tuple, computed in two passes."""
 
     def storage_offset(self) -> builtins.int:
@@ -2049,7 +2109,7 @@ class Attached:
         """Return x in another dtype, on another device, or both."""
 
     def to_dense(self) -> Tensor:
-        """Return x itself: it is dense and real."""
+        """Return x itself: it is dense, and its sign is that of its elements."""
 
     def to_device(self, device: Any, *, stream: None = ...) -> Tensor:
         """Return x on a device, under the array API's name of `to`; x itself if it is on that device."""
@@ -2150,23 +2210,29 @@ class Attached:
     def unsqueeze_(self, dim: builtins.int) -> Tensor:
         """`unsqueeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
-    def var(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
+    def var(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
         """Return the variance over `dim`: the sum of squared deviations from the mean, divided by n - correction."""
 
     def var_keepdim(self, dim: Any = ...) -> Any:
         """Return `var` with the reduced dims kept as length 1."""
 
-    def var_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
+    def var_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float | None = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
         """Return the variance and the mean over `dim` as a named tuple, computed in the two passes of `var`."""
 
     def vdot(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inner product of two vectors of the same length; it equals `dot`, as there are no complex dtypes."""
+        """Return the inner product of two vectors of the same length; that of complex vectors conjugates the first one."""
 
     def view(self, *shape: builtins.int | Sequence[builtins.int], size: Sequence[builtins.int] | None = ...) -> Tensor:
         """Return a view of x with another shape, over the same memory."""
 
     def view_as(self, other: Tensor) -> Tensor:
         """Return a view of x in the shape of `other`; see `view`."""
+
+    def view_as_complex(self) -> Tensor:
+        """Return a view of pairs of real numbers, the last dim, as complex numbers."""
+
+    def view_as_real(self) -> Tensor:
+        """Return a view of complex numbers with a last dim of 2: the real and the imaginary parts."""
 
     @property
     def volatile(self) -> builtins.bool:

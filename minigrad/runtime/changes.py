@@ -41,6 +41,15 @@ def rebind(x: Any, storage: Storage, layout: Layout) -> None:
     changes.memory += 1
 
 
+def move(x: Any, storage: Storage, layout: Layout) -> None:
+    """Make a tensor show another storage, as a write: a graph that saved the tensor detects it."""
+    version, tracked = x.storage.version + 1, x.is_variable
+    rebind(x, storage, layout)
+    x.base = None
+    storage.version = max(storage.version, version)
+    storage.tracked = storage.tracked or tracked
+
+
 def counted(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method of a dict that counts a change, even if it raises an error."""
 

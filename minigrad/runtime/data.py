@@ -17,7 +17,8 @@ from minigrad.core.storage import Storage
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.runtime.tensor import Tensor, describe
 
-KINDS, LISTS = frozenset({bool, int, float}), frozenset({list, tuple})
+ARRAY_PROTOCOLS = ("__array__", "__array_interface__")  # of NumPy's arrays and of those of other libraries
+KINDS, LISTS = frozenset({bool, int, float, complex}), frozenset({list, tuple})
 # The type codes of Python's arrays that contain numbers of a kind as they are stored for a dtype.
 CODES = {(float, float32): "f", (float, float64): "d", (int, int64): "q", (bool, bool_): "B"}
 # Functions that receive the data and the name of each call of `store`; the journal is one while debug mode is on.
@@ -29,7 +30,8 @@ def store(
 ) -> tuple[Storage, Layout]:
     """Copy a number, a nested list or tuple, an array or a tensor into a new storage.
 
-    Dtypes: Python floats become the default float dtype, ints int64, bools bool; arrays and tensors keep their dtype.
+    Dtypes: Python floats and complex numbers get the default dtypes, ints int64, bools bool; arrays and tensors keep
+    their dtype.
     name: the function that was called, for messages.
     check: a function that may refuse the dtype of the storage, before memory is allocated.
 
@@ -58,9 +60,10 @@ def store(
         values = host_array(data)
         source = data.dtype
         where = data.device if device is None else where
-    elif isinstance(data, (np.ndarray, np.generic)):
+    elif any(hasattr(data, protocol) for protocol in ARRAY_PROTOCOLS):
         refuse_masked(name, data)
-        values, source = np.asarray(data), as_dtype(data.dtype)
+        values = np.asarray(data)
+        source = as_dtype(values.dtype)
     else:
         if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
             data = list(data)  # this also converts a range or a deque
@@ -77,7 +80,7 @@ def store(
 
 
 def plain_numbers(data: Any) -> tuple[list[Any], tuple[int, ...], type] | None:
-    """Return the numbers of nested lists or tuples of one kind, their shape, and this kind: bool, int or float.
+    """Return the numbers of nested lists or tuples of one kind, their shape, and the class of the numbers.
 
     Ints next to floats count as floats.  The result is None for all other data, also for ragged lists.
     """
@@ -140,15 +143,16 @@ def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None)
         elif isinstance(leaf, np.generic):
             leaves[k] = leaf.item()
         kinds.add(type(leaves[k]))
-    if not kinds <= {bool, int, float}:
-        wrong = next(leaf for leaf in leaves if type(leaf) not in (bool, int, float))
+    if not kinds <= KINDS:
+        wrong = next(leaf for leaf in leaves if type(leaf) not in KINDS)
         raise DTypeError(
             f"tensor: data must contain only bool, int or float, got {describe(wrong)}; convert this value to a number"
         )
-    kind = float if float in kinds or not leaves else int if int in kinds else bool
+    kind = next((kind for kind in (complex, float, int) if kind in kinds), bool if leaves else float)
     dtype = uint64 if kind is int and wanted is uint64 else inferred(kind)
     try:
-        numbers = np.array(leaves, np.float64 if kind is float else dtype.numpy)
+        wide = {float: np.float64, complex: np.complex128}.get(kind, dtype.numpy)
+        numbers = np.array(leaves, wide)
     except OverflowError as error:
         widest = describe(min(leaves) if dtype is uint64 and min(leaves) < 0 else max(leaves, key=abs))
         raise DTypeError(f"tensor: {widest} does not fit {dtype}; pass numbers in the range of this dtype") from error

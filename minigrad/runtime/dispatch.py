@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from time import perf_counter
 from typing import Any, cast
 
 from minigrad.config import settings
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
+from minigrad.kernels.store import running_time
 from minigrad.runtime import ahead, journal  # noqa: F401  they attach observers
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.into import write_result
@@ -25,7 +25,7 @@ from minigrad.runtime.observers import observed
 from minigrad.runtime.operands import SCALAR, as_operands, number
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import NO_PARAMS, plan_of
-from minigrad.runtime.rebasing import NO_GRAD, current
+from minigrad.runtime.rebasing import FREE_PARTS, NO_GRAD, PARTS, current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.tracers import through, transform_of
@@ -35,16 +35,13 @@ __all__ = ["SCALAR", "apply", "number", "run_view"]
 new_tensor, new_node = Tensor.__new__, BackpropOp.__new__
 
 
-# ---- the general path -----------------------------------------------------------------------------------------------
-
-
 def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS, out: Any = None) -> Any:
     """Run one op on tensors, Python numbers or NumPy arrays.  params: the static arguments of the op.
 
     Return a tensor, or a named tuple of several.  Errors of dtype and shape rules are raised before memory is allocated
     or changed.  The kernel checks index values (docs/decisions/011).
     """
-    began = None
+    watched = False
     for x in operands:
         if x.__class__ not in PLAIN:
             operands = as_operands(op, operands)
@@ -52,13 +49,14 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
             if transform is not None:
                 return through(transform, op, operands, params, out)
             operands = observed.begin(op, operands) if observed.calling else operands
-            began = perf_counter() if observed.called else None
+            watched = bool(observed.called)
             break
     if op.kind == "function":
         return op.run(operands)  # type: ignore[attr-defined]
     plan = plan_of(op, operands, params)
+    began = running_time() if watched else 0.0
     result = run(op, plan, operands) if out is None and not op.writes else write_result(op, plan, operands, out, run)
-    if began is not None:
+    if watched:
         observed.call(op, operands, result, began)
     return result
 
@@ -96,6 +94,8 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
     """Make a view whose plan exists.  An unrecorded view of a tracked tensor is sealed: no gradient reaches it."""
     storage, base = x.storage, x.base
     node, whole = None, x if base is None else base
+    if plan.dtype is not x.dtype:
+        storage, whole = storage.seen_as(plan.dtype), PARTS if storage.tracked else FREE_PARTS
     if storage.tracked:
         if mode.enabled:
             node = record_one(op, plan, x, storage)
@@ -134,7 +134,7 @@ def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
         y.layout = out.layout
         y.dtype = out.dtype
         y.device = plan.device
-        y.op = None if node is None or not out.dtype.is_float else Output(node, k)  # type: ignore[assignment]
+        y.op = None if node is None or not out.dtype.is_inexact else Output(node, k)  # type: ignore[assignment]
         y.base = None
         results.append(y)
     return op.result(*tuple(results))  # type: ignore[misc]

@@ -8,16 +8,19 @@ node has hooks of its own, which run before and after its rules.  `retain_grad` 
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from minigrad.errors import ArgumentError
 from minigrad.runtime.changes import changes
+from minigrad.runtime.recording import mode, pause_casts, resume_casts
 
 Hook = Callable[..., Any]
 BEFORE, AFTER = "before", "after"
 _numbers = itertools.count()
+LAST = 1 << 60  # added to the numbers of hooks that run after all others of a leaf
 
 
 class Walks:
@@ -26,7 +29,39 @@ class Walks:
     hooked = False
 
 
-walks = Walks()
+class Passes(threading.local):
+    """ends: functions to call at the end of the running backward pass of this thread; the argument is whether the pass
+    has succeeded."""
+
+    def __init__(self) -> None:
+        self.ends: list[Callable[[bool], None]] = []
+
+
+walks, passes = Walks(), Passes()
+
+
+class BackwardPass:
+    """Open the block of a backward pass: ops are recorded only with `create`, and no op is cast.
+
+    At its end, the functions that `passes.ends` has received inside are called.
+    """
+
+    __slots__ = ("before", "casts", "create", "ends")
+
+    def __init__(self, create: bool) -> None:
+        self.create = create
+
+    def __enter__(self) -> None:
+        self.before, mode.enabled, self.casts = mode.enabled, self.create, pause_casts()
+        self.ends = len(passes.ends)
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        mode.enabled = self.before
+        resume_casts(self.casts)
+        while len(passes.ends) > self.ends:
+            passes.ends.pop()(kind is None)
+
+
 # Three tables by the id of a living tensor: hooks of leaves, hooks after accumulation, and retained gradients.
 leaf_hooks: dict[int, dict[int, Hook]] = {}
 late_hooks: dict[int, dict[int, Hook]] = {}
@@ -34,12 +69,12 @@ retained: dict[int, Retained] = {}
 
 
 class HookHandle:
-    """The handle of a registered hook: `remove()` removes the hook."""
+    """The handle of a registered hook: `remove()` or the end of a `with` block removes the hook."""
 
     __slots__ = ("_hooks", "_number")
 
-    def __init__(self, hooks: dict[int, Hook], hook: Hook) -> None:
-        self._hooks, self._number = hooks, next(_numbers)
+    def __init__(self, hooks: dict[int, Hook], hook: Hook, last: bool = False) -> None:
+        self._hooks, self._number = hooks, next(_numbers) + LAST * last
         hooks[self._number] = hook
         changes.hooks += 1
 
@@ -47,6 +82,17 @@ class HookHandle:
         """Remove the hook; a second call has no effect."""
         self._hooks.pop(self._number, None)
         changes.hooks += 1
+
+    @property
+    def id(self) -> int:
+        """The number of the hook, which no other hook has."""
+        return self._number
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        self.remove()
 
 
 class Retained:
@@ -69,19 +115,27 @@ def add_hook(node: Any, k: int | str, hook: Hook) -> HookHandle:
     return HookHandle(node.hooks.setdefault(k, {}), hook)
 
 
-def add_leaf_hook(table: dict[int, dict[int, Hook]], name: str, leaf: Any, hook: Hook) -> HookHandle:
-    """Register a hook of a leaf in a table, where it stays while the leaf lives."""
+def add_leaf_hook(
+    table: dict[int, dict[int, Hook]], name: str, leaf: Any, hook: Hook, last: bool = False
+) -> HookHandle:
+    """Register a hook of a leaf in a table, where it stays while the leaf lives; `last` hooks belong to its node."""
     check_hook(name, leaf, hook)
     if leaf.id not in table:
         table[leaf.id] = {}
         weakref.finalize(leaf, table.pop, leaf.id, None)
-    return HookHandle(table[leaf.id], hook)
+    return HookHandle(table[leaf.id], hook, last)
+
+
+def in_sequence(hooks: dict[int, Hook], of_node: bool = True) -> list[Hook]:
+    """Return the hooks of a leaf in the order in which they run; of_node: whether those of its node are included."""
+    return [hook for number, hook in sorted(hooks.items()) if of_node or number < LAST]
 
 
 def retain(tensor: Any) -> Retained:
     """Return the record of a tensor's gradient; create it if there is none."""
     if tensor.id not in retained:
         retained[tensor.id] = Retained(tensor)
+        retained[tensor.id].grad = vars(tensor).pop("grad", None)  # one that a user has set
         weakref.finalize(tensor, retained.pop, tensor.id, None)
     return retained[tensor.id]
 

@@ -14,6 +14,7 @@ from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
 from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import F, Switched, decorated, end_one, innermost, mode
+from minigrad.runtime.tensor import Tensor
 
 
 class Block(Switched):
@@ -32,6 +33,22 @@ def is_inference_mode_enabled() -> bool:
     while block is not None and block.__class__ is not Block:
         block = block.below
     return block is not None and block.on
+
+
+def is_inference(input: Tensor) -> bool:
+    """Return whether a tensor was computed under `inference_mode`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any tensor.
+
+    Returns
+    -------
+    bool
+        True for a result of the mode that is not a view of a tensor from outside.
+    """
+    return isinstance(input.storage, InferenceStorage)
 
 
 _version: Any = vars(Storage)["version"]  # the descriptor of the slot `version` of the base class
@@ -83,7 +100,6 @@ class inference_mode:
     `mode=False` opens a block in which ops are recorded as usual, also inside a block of this mode or of `no_grad`.
 
     Example:
-        >>> import minigrad as mg
         >>> w = mg.Var([1.0, 2.0])
         >>> with mg.inference_mode():
         ...     y = w * 2.0

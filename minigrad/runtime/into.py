@@ -7,10 +7,15 @@ whether the write is allowed, and `rebasing.py` records it if a tensor is tracke
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
+
 from minigrad.backends.launch import Launch
-from minigrad.core.dtype import category
+from minigrad.backends.registry import backend_of
+from minigrad.core.dtype import DType, category
+from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.errors import (
     ArgumentError,
@@ -20,7 +25,9 @@ from minigrad.errors import (
     GradientError,
     ShapeError,
     StorageError,
+    warn,
 )
+from minigrad.runtime.changes import rebind
 from minigrad.runtime.noting import repeating
 from minigrad.runtime.observers import observed
 from minigrad.runtime.planning import CallPlan
@@ -30,7 +37,7 @@ from minigrad.runtime.rebasing import Ops, WriteRecord, current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
-from minigrad.runtime.writing import check_recordable, check_writable, overlap
+from minigrad.runtime.writing import check_recordable, check_writable, count_part, overlap
 
 INTO_LIMIT = 1024
 WRITES = {"clone": "copy_", "cast": "copy_", "fill": "fill_"}  # the public names of ops that write their operand
@@ -84,6 +91,8 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
             bit <<= 1
     run = plan.into.get((layout, out.dtype, out.device, same))
     if run is None:
+        if resized(op.label, plan, out, operands):
+            return run_into(op, plan, operands, out)
         expect_result(op.label, plan, out, plan.device)
         if out.dtype is not plan.dtype:
             check_writable(op.label, out)
@@ -98,7 +107,10 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
     if observed.writing:
         observed.write(WRITES.get(op.name, op.label), storage)
     run(*[x.storage.buffer for x in operands], storage.buffer)
-    storage.version += 1
+    if tracked and layout.numel < storage.numel:
+        count_part(storage, layout)
+    else:
+        storage.version += 1
     if write is not None and write.tracks:
         write.done()
     return out
@@ -112,6 +124,7 @@ def run_into_several(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any
     """
     outs = expect_tuple(op.label, plan.outs, out)
     for spec, y in zip(plan.outs, outs):
+        resized(op.label, spec, y, operands)
         expect_result(op.label, spec, y, plan.device)
         check_writable(op.label, y)
     expect_separate(op.label, outs)
@@ -150,6 +163,7 @@ def run_beside(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run:
     positions = out if op.result is not None and isinstance(out, (tuple, list)) else (out,)
     if len(positions) == len(plan.outs):
         for spec, position in zip(plan.outs, positions):
+            resized(op.label, spec, position, operands)
             expect_result(op.label, spec, position, plan.device)
         operands = read_before(operands, tuple([position.storage for position in positions]))
     return copy_result(op.label, run(op, plan_of(op, operands, plan.params), operands), out)
@@ -167,17 +181,17 @@ def read_before(operands: tuple[Any, ...], written: Sequence[Any]) -> tuple[Any,
     return tuple([Ops.clone.public(x) if copy else x for x, copy in zip(operands, own)])  # type: ignore[misc]
 
 
-def copy_result(label: str, result: Any, out: Any) -> Any:
+def copy_result(label: str, result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
     """Write the result of an op into `out`, or several results into a tuple, and record the writes.
 
-    All checks precede the first write.
+    All checks precede the first write.  operands: those of the op, which are not resized.
     """
     if not isinstance(result, tuple):
-        expect_position(label, result, out)
+        expect_position(label, result, out, operands)
         return write_copy(result, out)
     out = expect_tuple(label, result, out)
     for y, position in zip(result, out):
-        expect_position(label, y, position)
+        expect_position(label, y, position, operands)
     expect_separate(label, out)
     for y, position in zip(result, out):
         write_copy(y, position)
@@ -207,13 +221,14 @@ def expect_separate(label: str, out: Sequence[Tensor]) -> None:
                 )
 
 
-def expect_position(label: str, result: Tensor, out: Any) -> None:
-    """Raise an error unless a result fits `out` and may be written there."""
+def expect_position(label: str, result: Tensor, out: Any, operands: tuple[Any, ...]) -> None:
+    """Raise an error unless a result fits `out`, which is resized if it is not an operand, and may be written there."""
     if not isinstance(result, Tensor):
         raise DeclarationError(
             f"{label}: with out, the composed function must return a tensor, got {describe(result)}; omit out",
             op=label,
         )
+    resized(label, result, out, operands)
     expect_result(label, result, out, result.device)
     if result is not out:
         check_writable(label, out, (result,))
@@ -226,6 +241,27 @@ def write_copy(result: Tensor, out: Tensor) -> Tensor:
             result = Ops.cast.public(result, dtype=out.dtype)  # type: ignore[misc]
         run_into(Ops.clone, plan_of(Ops.clone, (result,), {}, fresh=False), (result,), out)
     return out
+
+
+def resized(label: str, result: Any, out: Any, operands: tuple[Any, ...]) -> bool:
+    """Give `out` new memory with the shape of a result, if its shape differs; return whether it did.
+
+    An operand and a tensor through which gradients flow stay as they are.  Elements that are lost cause a warning.
+    """
+    shape = result.layout.shape
+    if not isinstance(out, Tensor) or isinstance(out, Tracer) or out.layout.shape == shape or out.requires_grad:
+        return False
+    if any(x is out for x in operands):
+        return False
+    if out.layout.numel:
+        warn(
+            f"{label}: out is {describe(out)} and was resized to the shape {shape} of the result, so its elements are "
+            f"lost; pass out=mg.empty({shape}, dtype=mg.{out.dtype})"
+        )
+    layout = Layout.contiguous(shape)
+    rebind(out, backend_of(out.device).maker(layout.numel, out.dtype, out.device)(), layout)
+    out.base = None
+    return True
 
 
 def expect_result(label: str, result: Any, out: Any, device: Any, position: str = "out") -> None:
@@ -274,7 +310,7 @@ def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Callable[..., A
     else:
         made = op.prepare(plan.backend.preparer, target, *plan.specs, **plan.params)  # type: ignore[misc]
         launch = launchable(op, made, 1 + len(plan.specs))
-    return keep_into(plan, (out.layout, out.dtype, out.device, same), launch)
+    return keep_into(plan, (out.layout, out.dtype, out.device, same), launch, out.dtype)
 
 
 def plan_into_several(
@@ -291,17 +327,41 @@ def plan_into_several(
     ]
     compute, _ = loop_dtypes(op, op.dtype_rule(op, plan.specs))  # type: ignore[misc]
     launch = elementwise_launch(op, plan.backend.preparer, compute, targets, expanded)
-    return keep_into(plan, (*[y.layout for y in outs], same), launch)
+    return keep_into(plan, (*[y.layout for y in outs], same), launch, *[y.dtype for y in outs])
 
 
-def keep_into(plan: CallPlan, key: tuple[Any, ...], launch: Launch) -> Callable[..., Any]:
-    """Return the function of a launch that writes into existing memory, and cache it with its plan."""
+def keep_into(plan: CallPlan, key: tuple[Any, ...], launch: Launch, *dtypes: DType) -> Callable[..., Any]:
+    """Return the function of a launch that writes into existing memory, and cache it with its plan.
+
+    dtypes: those of the results.
+    """
     if len(plan.writes) >= INTO_LIMIT:
         plan.writes.clear()
         plan.into.clear()
-    plan.writes[key] = launch
-    plan.into[key] = run = observed.runner(plan, launch)
+    complexes = {dtype.is_complex for dtype in (*dtypes, *[spec.dtype for spec in plan.specs])}
+    wrap = partial(apart_from_parts, results=len(dtypes)) if len(complexes) > 1 else as_it_is
+    plan.writes[key] = launch, wrap
+    plan.into[key] = run = wrap(observed.runner(plan, launch))
     return run
+
+
+def as_it_is(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a launch itself."""
+    return run
+
+
+def apart_from_parts(run: Callable[..., Any], results: int) -> Callable[..., Any]:
+    """Return a launch that first copies each operand in the memory of a result with another dtype.
+
+    A part of complex numbers is a storage of its own: see `Storage.seen_as`.
+    """
+
+    def launch(*buffers: Any) -> Any:
+        outs = buffers[len(buffers) - results :]
+        reads = buffers[: len(buffers) - results]
+        return run(*[x.copy() if any(np.may_share_memory(x, y) for y in outs) else x for x in reads], *outs)
+
+    return launch
 
 
 # ---- operands that an op writes: `writes=` of its declaration -------------------------------------------------------

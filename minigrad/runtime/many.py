@@ -23,7 +23,7 @@ from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plans import epoch
 from minigrad.core.requests import Many
 from minigrad.core.storage import Storage
-from minigrad.errors import DeviceError, ShapeError, StorageError
+from minigrad.errors import DeviceError, DTypeError, ShapeError, StorageError
 from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
@@ -108,6 +108,12 @@ def check_row(label: str, row: Row, written: int) -> None:
                 f"{label}: tensors of a row must have equal shapes, got {', '.join(map(describe, row))}; reshape them",
                 op=label,
             )
+        if x.dtype.is_complex is not row[0].dtype.is_complex:
+            raise DTypeError(
+                f"{label}: the tensors of a row must be all real or all complex, got {', '.join(map(describe, row))}; "
+                "pass mg.view_as_real of the complex tensors",
+                op=label,
+            )
         if x.device is not row[0].device:
             raise DeviceError(
                 f"{label}: all tensors of a row must be on one device, got {describe(row[0])} on {row[0].device} and "
@@ -127,7 +133,7 @@ def check_row(label: str, row: Row, written: int) -> None:
 
 def compute_of(dtypes: Iterable[DType]) -> np.dtype[Any]:
     """Return the dtype for computing the elements of a row: float32 for 16-bit floats, otherwise the widest dtype."""
-    return max([dtype.compute for dtype in dtypes], key=lambda compute: (compute.kind == "f", compute.itemsize))
+    return max([dtype.compute for dtype in dtypes], key=lambda compute: (compute.kind in "fc", compute.itemsize))
 
 
 def apart(row: Row, written: int) -> Row:

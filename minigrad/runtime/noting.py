@@ -111,14 +111,47 @@ def repeating() -> bool:
 def saving(saver: Saver | None) -> Iterator[None]:
     """Open a block in which `saver` is on top of this thread's savers; with None there are no savers in the block."""
     before = savers.stack
-    savers.stack = () if saver is None else (*before, saver)
-    attach(_saving)
+    if saver is None:
+        savers.stack = ()
+    else:
+        begin_saving(saver)
     try:
         yield
     finally:
-        # Blocks inside generators may end in any order, so each block removes only its own saver.
-        savers.stack = before if saver is None else tuple([each for each in savers.stack if each is not saver])
-        detach(_saving)
+        if saver is None:
+            savers.stack = before
+        else:
+            end_saving(saver)
+
+
+def begin_saving(saver: Saver) -> None:
+    """Put a saver on top of this thread's savers."""
+    savers.stack = (*savers.stack, saver)
+    attach(_saving)
+
+
+def end_saving(saver: Saver) -> None:
+    """Remove the topmost entry of a saver, if there is one; blocks inside generators may end in any order."""
+    kept = list(savers.stack)
+    for k in reversed(range(len(kept))):
+        if kept[k] is saver:
+            del kept[k]
+            savers.stack = tuple(kept)
+            detach(_saving)
+            return
+
+
+@contextmanager
+def savers_restored() -> Iterator[None]:
+    """Open a block after which this thread's savers are those from before, for a user's function in a backward pass."""
+    before = savers.stack
+    try:
+        yield
+    finally:
+        added = len(savers.stack) - len(before)
+        savers.stack = before
+        for _ in range(abs(added)):
+            (detach if added > 0 else attach)(_saving)
 
 
 @contextmanager

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import Any
 
 from minigrad.backends.launch import Launch
 from minigrad.config import settings
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
+from minigrad.kernels.store import running_time
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import PLAIN, Tensor, detached
 from minigrad.runtime.var import Var
@@ -29,9 +29,11 @@ class Observer:
     """Base class of observers.  Each method is an event; a method that is not overridden costs nothing.
 
     events: the methods that a class overrides.
+    views: whether the observer of calls needs those of views, which run no kernel.
     """
 
     events: tuple[str, ...] = ()
+    views = True
 
     def __init_subclass__(cls) -> None:
         cls.events = tuple([event for event in EVENTS if getattr(cls, event) is not getattr(Observer, event)])
@@ -96,7 +98,7 @@ class Observed:
 
     def call(self, op: Any, operands: tuple[Tensor, ...], result: Any, began: float) -> None:
         """Report a call that began at the time `began`."""
-        seconds = perf_counter() - began
+        seconds = running_time() - began
         for tell in self.called:
             tell(op, operands, result, seconds)
 
@@ -107,7 +109,7 @@ class Observed:
 
     def follow(self, plan: Any) -> None:
         """Store reporting functions in a plan, or the plain functions if no observer needs reports."""
-        plan.into = {key: self.runner(plan, launch) for key, launch in tuple(plan.writes.items())}
+        plan.into = {key: wrap(self.runner(plan, launch)) for key, (launch, wrap) in tuple(plan.writes.items())}
         if plan.launch is not None:
             plan.makes = tuple([self.maker(make) for make in plan.allocators])
             plan.make = plan.makes[0]
@@ -143,6 +145,7 @@ class Observed:
 
 
 observed = Observed()
+DIRECT: set[type] = {Tensor, Var}  # the classes whose views the fast paths make: PLAIN, also while mg.jit records
 # Functions to call when observers of allocations or launches are attached or detached.
 instrument: list[Callable[[], None]] = []
 _attached: dict[Observer, int] = {}
@@ -185,6 +188,9 @@ def refresh() -> None:
         PLAIN.clear()
     elif not plain and not watched:
         PLAIN.update((Tensor, Var))
+    DIRECT.clear()
+    if not any(each.views for each in _attached if not {"called", "calling"}.isdisjoint(each.events)):
+        DIRECT.update((Tensor, Var))
     if before != (observed.allocated, observed.launching):
         for change in instrument:
             change()

@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device
-from minigrad.core.dtype import DType, cast_array, fit_number, promote_all, promote_number
+from minigrad.core.dtype import DType, cast_array, fit_number, float16, float32, float64, promote_all, promote_number
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.roles import AS_IT_COMES, Entries
-from minigrad.core.shape import Size
+from minigrad.core.shape import Size, Window
 from minigrad.core.storage import ConstantStorage
-from minigrad.core.window import Window
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.runtime.data import refuse_masked, store
 from minigrad.runtime.tensor import Tensor, describe
 
 SCALAR = Layout.contiguous(())
-NUMBERS = frozenset({bool, int, float})
+REALS = frozenset({bool, int, float})
+NUMBERS = REALS | {complex}
 # Values of these classes are their own keys: equal values are one object, or have the same meaning.
 INTERNED = frozenset({DType, Device, Layout, Op, Entries, Window})
 OWN_KEYS = INTERNED | {int, str, type(None)}  # a parameter of these classes is its own part of the key of a plan
@@ -39,12 +39,16 @@ _numbers: dict[Any, Tensor] = {}
 _weak: dict[Any, Tensor] = {}
 
 
+# Results of these ops wrap around, so the number may wrap before: uint8 minus 300 is uint8 minus 44.
+WRAPPING = frozenset({"add", "sub", "mul", "bitwise_and", "bitwise_or", "bitwise_xor"})
+
+
 class WeakNumber:
     """Base class of numbers whose value is not known yet; next to tensors they behave like a Python float."""
 
     __slots__ = ()
 
-    def beside(self, dtype: DType, like: Tensor) -> Tensor:
+    def beside(self, dtype: DType, like: Tensor, op: Op) -> Tensor:
         """Return the number as a 0-d tensor next to tensors of a dtype; `like` is one of these tensors."""
         raise NotImplementedError
 
@@ -52,10 +56,11 @@ class WeakNumber:
 # ---- numbers --------------------------------------------------------------------------------------------------------
 
 
-def number(value: float, dtype: DType, device: Device) -> Tensor:
+def number(value: complex, dtype: DType, device: Device) -> Tensor:
     """Return a Python number as a 0-d tensor of `dtype`.  Such tensors are cached, since literals occur again."""
-    # 0, 0.0, -0.0 and False are equal as keys, but their texts differ.
-    key = (type(value), value or repr(value), dtype, device)
+    # 0, 0.0, -0.0 and False are equal as keys, but their texts differ; so do 1+0j and 1-0j.
+    kind = type(value)
+    key = (kind, repr(value) if kind is complex else value or repr(value), dtype, device)
     result = _numbers.get(key)
     if result is None:
         fit_number(value, dtype)
@@ -119,12 +124,21 @@ def no_tensor(op: Op, x: Any, operands: Sequence[Any]) -> DTypeError:
 def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
     """Return a number as a tensor next to tensors of `dtype`, to which it adapts; an array does not adapt."""
     kind = type(x)  # `type` is used because the __class__ of a WeakNumber may be float
-    if kind not in NUMBERS:
+    if kind not in REALS:
         return fitted_number(op, x, dtype, like)
     # 0.0 and -0.0 are equal as keys, so zeros have keys of their own; 1, 1.0 and True are distinguished by their types.
     key = x or ("zero" if math.copysign(1.0, x) > 0 else "-zero"), kind, dtype, like.device
     result = _weak.get(key)
     if result is None:
+        name = op.name if op.public.__module__.startswith("minigrad.") else ""  # a user may declare another `add`
+        if name == "float_power":  # it computes in float64, which has the numbers that an integer dtype has not
+            return number(float(x), float64, like.device)
+        if dtype is float16 and like.layout.ndim and op.kind == "elementwise" and out_of_half(x):
+            return number(float(x), float32, like.device)  # the op computes in float32, where the number is finite
+        wraps = name in WRAPPING and dtype.is_int and dtype.itemsize < 8 and kind is int
+        if wraps and not dtype.lowest <= x <= dtype.highest:  # not in the cache, which all ops share
+            x = (x - int(dtype.lowest)) % 256**dtype.itemsize + int(dtype.lowest)
+            return number(x, dtype, like.device)
         result = fitted_number(op, x, dtype, like)
         if len(_weak) >= NUMBER_LIMIT:
             _weak.clear()
@@ -132,16 +146,21 @@ def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
     return result
 
 
+def out_of_half(x: float) -> bool:
+    """Return whether a finite number other than 0 is beyond the normal numbers of float16, which would lose it."""
+    return x != 0 and math.isfinite(x) and not 2.0**-14 <= abs(x) <= 65504.0
+
+
 def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
     """Compute `weak_number` without the cache.  A NumPy array becomes a tensor of its own dtype."""
     if isinstance(x, WeakNumber):
-        return x.beside(dtype, like)
+        return x.beside(dtype, like, op)
     refuse_masked(op.label, x)
     if isinstance(x, np.ndarray) and x.ndim:
         return Tensor(*store(x, None, like.device))
     if isinstance(x, (np.generic, np.ndarray)):
         x = x.item()
-    if not isinstance(x, (bool, int, float)):
+    if not isinstance(x, (bool, int, float, complex)):
         raise DTypeError(
             f"{op.label}: an operand next to {describe(like)} must be a tensor or a number, got {describe(x)}; wrap "
             "data in mg.tensor(...)",
@@ -173,6 +192,8 @@ def keyed(value: Any) -> Any:
         return kind, value.hex()
     if kind is bool:
         return kind, value
+    if kind is complex:
+        return kind, value.real.hex(), value.imag.hex()
     if kind in OWN_KEYS:
         return value
     if isinstance(value, (tuple, list)):
@@ -194,7 +215,7 @@ def steady(value: Any) -> Any:
     keep alive.
     """
     kind = value.__class__
-    if kind is float or kind is bool:
+    if kind is float or kind is bool or kind is complex:
         return keyed(value)
     if kind is tuple or kind is list or kind is Size:
         return (kind, *[each if each.__class__ is int else steady(each) for each in value])

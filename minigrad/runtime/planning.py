@@ -54,7 +54,7 @@ class CallPlan:
         self.allocators = tuple(backend.maker(s.layout.numel, s.dtype, device) for s in self.outs) if launch else ()
         self.makes = self.allocators
         self.make: Any = self.makes[0] if self.makes else None
-        self.tracks = any(each.dtype.is_float for each in self.outs)
+        self.tracks = any(each.dtype.is_inexact for each in self.outs)
         self.few = all(s.layout.numel <= FEW for s in specs)
         self.run: Any = None if launch is None else backend.function(launch)
         fast: tuple[Any, Any] = (None, None) if launch is None else backend.fast(launch)
@@ -62,7 +62,7 @@ class CallPlan:
         self.params: dict[str, Any] = {}
         self.facts: dict[Any, Any] = {}
         self.into: dict[Any, Any] = {}
-        self.writes: dict[Any, Launch] = {}
+        self.writes: dict[Any, tuple[Launch, Any]] = {}
 
     def instrument(self, observed: Observed) -> None:
         """Let observers see the allocations and launches of the plan, or restore its plain functions without them."""
@@ -124,7 +124,8 @@ def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...],
         layout = op.prepare(specs[0].layout, **params)  # type: ignore[misc]
     except MinigradError as error:
         raise with_dtypes(error, specs) from None
-    return CallPlan(backend, device, specs, None, Spec(layout, specs[0].dtype))
+    dtype = specs[0].dtype if op.dtype_rule is None else op.dtype_rule(op, specs)
+    return CallPlan(backend, device, specs, None, Spec(layout, dtype))
 
 
 def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:

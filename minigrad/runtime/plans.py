@@ -16,6 +16,7 @@ from minigrad.runtime.ahead import begin
 from minigrad.runtime.observers import instrument, observed
 from minigrad.runtime.operands import canonical, forget_numbers, keyed
 from minigrad.runtime.planning import CallPlan, make_plan
+from minigrad.runtime.shifting import shifted
 from minigrad.runtime.tensor import PLAIN, Tensor
 
 NO_PARAMS: dict[str, Any] = {}
@@ -76,10 +77,14 @@ def plan_for(
     op: Op, operands: tuple[Any, ...], params: dict[str, Any], key: tuple[Any, ...], fresh: bool = True
 ) -> CallPlan:
     """Make a plan and cache it."""
-    if params:
-        params = canonical(op, operands, params)
-    begin(op, operands, params)
-    plan = make_plan(op, operands, params, fresh)
+    family, plan = shifted(op, operands, params, key) if fresh else (None, None)
+    if plan is None:
+        if params:
+            params = canonical(op, operands, params)
+        begin(op, operands, params)
+        plan = make_plan(op, operands, params, fresh)
+        if family is not None:
+            family.base = plan
     keep(op, key, plan)
     if observed.allocated or observed.launching:
         plan.instrument(observed)

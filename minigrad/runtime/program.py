@@ -94,6 +94,11 @@ def emit(program: Program, nodes: bool = False) -> Callable[..., Any]:
     return Text(program, nodes).function()
 
 
+def is_part(plan: CallPlan) -> bool:
+    """Return whether a plan makes a view with another dtype, whose storage is not that of its operand."""
+    return plan.launch is None and plan.dtype is not plan.specs[0].dtype
+
+
 class Text:
     """The text of a function that makes the calls of a program.
 
@@ -115,8 +120,11 @@ class Text:
         self.tensors = set(range(program.count))
         if not nodes:
             self.views = {writes[0]: reads[0] for _, plan, _, reads, writes in program.calls
-                          if reads and (plan is None or plan.launch is None)}  # fmt: skip
+                          if reads and (plan is None or (plan.launch is None and not is_part(plan)))}  # fmt: skip
             self.tensors = {*self.alive, *program.draws}
+            for _, plan, _, reads, writes in program.calls:
+                if plan is not None and is_part(plan):
+                    self.tensors |= {*reads, *writes}
             for slot in reversed(range(program.count)):
                 if slot in self.tensors and slot in self.views:
                     self.tensors.add(self.views[slot])

@@ -14,11 +14,13 @@ import numpy as np
 
 from minigrad.backends.base import Backend
 from minigrad.backends.launch import Launch, as_launch
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
-from minigrad.core.op import Op, Spec
+from minigrad.core.op import Op, ScalarFn, Spec
+from minigrad.core.reducer import Reducer
 from minigrad.core.requests import Elementwise, ElementwiseTuple
 from minigrad.errors import DeclarationError, DTypeError, MinigradError
+from minigrad.kernels.rendering import complex_results
 
 
 def dtypes_of(op: Op, specs: tuple[Spec, ...], params: Any) -> Any:
@@ -26,6 +28,12 @@ def dtypes_of(op: Op, specs: tuple[Spec, ...], params: Any) -> Any:
 
     Raises DTypeError, with the op and the operands, for incompatible dtypes.
     """
+    if not op.complex and any(spec.dtype.is_complex for spec in specs):
+        raise DTypeError(
+            f"{op.label}: got {', '.join(map(repr, specs))}; expected real operands, because this op is not defined "
+            "for complex numbers; pass x.abs(), x.real or x.imag",
+            op=op.label,
+        )
     try:
         return op.dtype_rule(op, specs, **params)  # type: ignore[misc]
     except DTypeError as error:
@@ -68,6 +76,38 @@ def sizes(op: Op, shape: Any) -> tuple[int, ...]:
     return shape
 
 
+def expect_complex(
+    op: Op, scalar: ScalarFn, compute: np.dtype[Any], dtypes: Sequence[DType], operands: Sequence[Spec]
+) -> None:
+    """Raise DTypeError if a scalar function has no meaning for complex numbers, or if a result would lose a part.
+
+    Without an error, the body is valid for complex numbers, and each result in a real dtype is real.
+    """
+    try:
+        complexes = complex_results(scalar, compute)
+    except DTypeError as error:
+        raise DTypeError(f"{op.label}: got {', '.join(map(repr, operands))}; {error}", op=op.label) from None
+    if any(lost and not (dtype.is_complex or dtype.kind == "bool") for lost, dtype in zip(complexes, dtypes)):
+        raise broken(op, "its dtype rule", ", ".join(map(str, dtypes)), "a complex dtype for a complex result")
+
+
+def expect_complex_reduction(
+    op: Op, reducer: Reducer, compute: np.dtype[Any], dtypes: Sequence[DType], operands: Sequence[Spec]
+) -> None:
+    """Raise DTypeError if a reduction has no meaning for complex numbers: see `expect_complex`."""
+    if {"lowest", "highest"}.intersection(reducer.identities):
+        raise DTypeError(
+            f"{op.label}: got {', '.join(map(repr, operands))}; expected real operands, because complex numbers have "
+            "no order; pass x.abs(), x.real or x.imag",
+            op=op.label,
+        )
+    expect_complex(op, reducer.scalar, compute, (as_dtype(compute),) * reducer.accumulators, operands)
+    if reducer.finish is not None:
+        expect_complex(op, reducer.finish, compute, dtypes, operands)
+    elif not all(dtype.is_complex or dtype.kind == "bool" for dtype in dtypes):
+        raise broken(op, "its dtype rule", ", ".join(map(str, dtypes)), "a complex dtype for a complex result")
+
+
 def launchable(op: Op, launch: Any, arguments: int) -> Launch:
     """Return the launch that an op's body returned, for a number of buffers.
 
@@ -83,6 +123,8 @@ def elementwise_launch(
 ) -> Launch:
     """Return the launch of an elementwise op over operands that have been expanded."""
     assert op.scalar is not None
+    if compute.kind == "c":
+        expect_complex(op, op.scalar, compute, [out.dtype for out in outs], operands)
     if op.result is None:
         made = backend.prepare(Elementwise(op.scalar, compute), outs[0], *operands)
     else:

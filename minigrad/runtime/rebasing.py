@@ -16,7 +16,7 @@ from typing import Any
 from minigrad.config import settings
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
-from minigrad.errors import StorageError
+from minigrad.errors import GradientError, StorageError
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.noting import noted, savers
 from minigrad.runtime.planning import make_plan
@@ -45,6 +45,9 @@ NO_GRAD = Sealed(
     "is a view that was made under mg.no_grad() of what gradients flow through, so the write could not be recorded; "
     "make the view outside, or write under mg.no_grad()"
 )
+PARTS = Sealed("is a view with another dtype; write into the complex tensor, or under mg.no_grad()")
+FREE_PARTS = Sealed(PARTS.why)  # the same, made before gradients flowed through the memory
+GAPS = Sealed("shows memory beside its operand; write into a copy of it, as clone() gives, or under mg.no_grad()")
 RETURNED = Sealed("is memory of an argument that a Function returned; write into a copy of it, as clone() gives")
 INPUT = Sealed("is an input of a transform, or a view of one; write into a copy of it, as clone() gives")
 
@@ -105,6 +108,11 @@ def current(x: Tensor) -> Any:
                 x.op = node = seen_through(x, base, ground_of(base, whole))
             return node
     if node is None:
+        if base is FREE_PARTS and x.storage.tracked and x.storage.version:
+            raise GradientError(
+                f"{describe(x)} is a view with another dtype of memory into which gradients flowed later; make the "
+                "view after the write"
+            )
         return None
     root = root_of(node)
     if root is None or made_at(root) == x.storage.version:

@@ -141,7 +141,6 @@ class set_grad_enabled(_GradMode):
         Whether ops are recorded.
 
     Example:
-        >>> import minigrad as mg
         >>> before = mg.set_grad_enabled(False)
         >>> (mg.Var([1.0]) * 2.0).requires_grad
         False
@@ -227,7 +226,7 @@ def user_line() -> str | None:
     """
     frame = sys._getframe(1)
     while frame is not None:
-        if not frame.f_globals.get("__name__", "").startswith("minigrad."):
+        if frame.f_globals.get("__name__", "")[:9] != "minigrad.":  # half the time of `startswith`
             return f"{cell_of(frame.f_code.co_filename)}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return None

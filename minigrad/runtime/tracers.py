@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeVar
 
+from minigrad.backends.registry import backend_of
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
 from minigrad.runtime.graph import ids
@@ -38,6 +39,14 @@ class _Stack(threading.local):
 
 
 stack = _Stack()
+
+
+def readable(x: Tensor) -> bool:
+    """Return whether values can be read: not while a transform runs, or `mg.jit` records.
+
+    The backend that records has another one, which is `real`.
+    """
+    return not stack.transforms and not hasattr(backend_of(x.device), "real")
 
 
 @contextmanager

@@ -11,13 +11,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from minigrad.core.dtype import DType, as_dtype, default_float
+from minigrad.core.dtype import DType, as_dtype, default_complex, default_float
 from minigrad.core.storage import SEATED
-from minigrad.errors import DTypeError
+from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.runtime.data import store
-from minigrad.runtime.likeness import unlike
 from minigrad.runtime.operands import CONCRETE
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
+
+
+def any_complex(data: Any) -> bool:
+    """Return whether nested lists of numbers contain a complex number."""
+    if isinstance(data, (list, tuple)):
+        return any(map(any_complex, data))
+    return isinstance(data, complex)
 
 
 class Var(Tensor):
@@ -26,25 +32,21 @@ class Var(Tensor):
     grad: None until a backward pass reaches the Var, then the sum over all backward passes; set it to None to start
     again.
     name: its name in pictures and messages.
-
-    A user may set further attributes, such as `x.tag = 1`.  Each assignment to an attribute of a Var takes about 0.1 µs
-    more than one of a tensor; other tensors take no attributes, because a dict in each would make every call slower.
     """
 
     __slots__ = ()
     is_variable = True
     _grad: Tensor | None
     name: str | None
-    _own: dict[str, Any]  # the attributes that a user has set; unset before the first
 
     def __init__(self, data: Any, dtype: Any = None, device: Any = None, name: str | None = None) -> None:
         """Create a leaf with a copy of `data`: a number, nested lists, an array or a tensor.
 
         Dtypes are determined as by `mg.tensor`, except that Python ints without `dtype` become the default float dtype.
-        Raises DTypeError for a dtype that is not a float.
+        Raises DTypeError for a dtype that is neither a float nor complex.
         """
         if dtype is None and not isinstance(data, (Tensor, np.ndarray, np.generic)):
-            dtype = default_float()
+            dtype = default_complex() if any_complex(data) else default_float()
         kind = as_dtype(dtype if dtype is not None else data.dtype)
         self.check_dtype(kind)
         super().__init__(*store(data, kind, device, "Var"))
@@ -68,36 +70,14 @@ class Var(Tensor):
     def grad(self) -> None:
         self._grad = None
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        try:
-            object.__setattr__(self, name, value)
-        except AttributeError:
-            if hasattr(type(self), name):  # a property that cannot be set
-                raise
-            if not hasattr(self, "_own"):
-                self._own = {}
-            self._own[name] = value
-
-    def __getattr__(self, name: str) -> Any:
-        """Return an attribute that a user has set; Python calls this method if it finds no other attribute."""
-        if name != "_own" and name in getattr(self, "_own", ()):
-            return self._own[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-
-    def __delattr__(self, name: str) -> None:
-        if name in getattr(self, "_own", ()):
-            del self._own[name]
-        else:
-            object.__delattr__(self, name)
-
     def _check_gradient(self, value: Any) -> None:
         wrong = unlike(value, self)
         if wrong is None:
             return
         error, got = wrong
         raise error(
-            f"grad: the gradient of the Var {describe(self)} must have its shape and dtype and be on {self.device}, "
-            f"got {got}; set .grad to None or to such a tensor",
+            f"grad: the gradient of {'the Var ' * self.is_variable}{describe(self)} must have its shape and dtype and "
+            f"be on {self.device}, got {got}; set .grad to None or to such a tensor",
             op="grad",
         )
 
@@ -125,7 +105,7 @@ class Var(Tensor):
     @staticmethod
     def check_dtype(kind: DType, name: str = "Var") -> None:
         """Raise DTypeError for a dtype that carries no gradient; name: the function that a user calls."""
-        if not kind.is_float:
+        if not kind.is_inexact:
             raise DTypeError(
                 f"{name}: dtype must be a floating dtype, because gradients need one, got {kind}; pass "
                 "dtype=mg.float32",
@@ -139,3 +119,22 @@ class Var(Tensor):
 
 CONCRETE.add(Var)
 PLAIN.add(Var)
+
+
+# ---- comparison of a value with a tensor -----------------------------------------------------------------------------
+
+
+def unlike(value: Any, like: Tensor) -> tuple[type[MinigradError], str] | None:
+    """Return the error class for a value that differs from `like` in shape, dtype or device, and a description.
+
+    The result is None if the value fits.
+    """
+    if not isinstance(value, Tensor):
+        return GradientError, describe(value)
+    if value.shape != like.shape:
+        return ShapeError, describe(value)
+    if value.dtype is not like.dtype:
+        return DTypeError, describe(value)
+    if value.device is not like.device:
+        return DeviceError, f"{describe(value)} on {value.device}"
+    return None

@@ -1,6 +1,6 @@
 """One gradient check: an analytic gradient is compared with difference quotients, argument by argument.
 
-`gradcheck.py` contains the public functions; `quotients.py` measures, and `patterns.py` guesses the cause of an error.
+`gradcheck.py` contains the public functions; `quotients.py` measures, and `report.py` guesses the cause of an error.
 """
 
 from __future__ import annotations
@@ -20,10 +20,18 @@ from minigrad.ops.creation import tensor
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
-from minigrad.testing.modes import Case, batch_of_cotangents, batch_of_tangents, blame_forward, tolerance, transposed
-from minigrad.testing.patterns import suspect
-from minigrad.testing.quotients import CALLS, CHOSEN, Quotients, outputs_of
-from minigrad.testing.report import Argument, Element, GradcheckError, worst
+from minigrad.testing.modes import (
+    Case,
+    batch_of_cotangents,
+    batch_of_tangents,
+    blame_forward,
+    dot,
+    pushed,
+    tolerance,
+    transposed,
+)
+from minigrad.testing.quotients import CALLS, CHOSEN, Quotients, outputs_of, write
+from minigrad.testing.report import Argument, Element, GradcheckError, suspect, worst
 
 EVERY = 64  # largest number of elements of an argument for which every element is compared
 DIRECTIONS = 3  # number of random directions for a larger argument
@@ -72,6 +80,28 @@ class Check(Case):
             self.expect_determined(analytic)
             raise blame_forward(self)
 
+    def check_forward(self) -> None:
+        """Compare forward mode with difference quotients along random directions, without a backward pass."""
+        for k in self.checked:
+            quotients, bounds = self.quotients(k), self.bounds[k]
+            argument = Argument(self.labels[k], self.arguments[k].shape, str(self.arguments[k].dtype), bounds.eps)
+            self.report.arguments.append(argument)
+            for _ in range(DIRECTIONS):
+                shapes = [self.arguments[j].shape for j in self.checked]
+                directions = [self.rng.standard_normal(s) * (j == k) for j, s in zip(self.checked, shapes)]
+                numeric, said = (
+                    quotients.along(directions[self.checked.index(k)]),
+                    dot(self.cotangents, pushed(self, directions)),
+                )
+                error = abs(said - numeric)
+                argument.largest = max(argument.largest, error)
+                if not error <= bounds.atol + bounds.rtol * abs(numeric) + quotients.rounding:
+                    raise GradcheckError(
+                        f"{self.report.name}: the tangent of {argument.label!r} is wrong: forward mode {said:.10g}, "
+                        f"numeric {numeric:.10g}",
+                        report=self.report,
+                    )
+
     def analytic(self, factor: float = 1.0) -> list[NDArray[np.float64]]:
         """Return the gradients at the point, computed by a backward pass from the cotangents times a factor."""
         outputs = outputs_of(self.function(*self.arguments), self.report.name)
@@ -81,7 +111,7 @@ class Check(Case):
     def quotients(self, k: int) -> Quotients:
         """Return the difference quotients of argument k."""
         coarse = self.bounds[k].eps >= CHOSEN[float32][0]
-        return Quotients(self.function, self.arguments, k, self.cotangents, self.bounds[k].eps, coarse)
+        return Quotients(self.function, self.arguments, k, self.cotangents, self.bounds[k].eps, coarse, self.in_memory)
 
     def projections_agree(self, k: int, analytic: NDArray[np.float64], argument: Argument) -> bool:
         """Return whether the derivatives along random directions agree with the gradient."""
@@ -162,7 +192,10 @@ class Check(Case):
         x = np.array(host_array(old), dtype=np.float64)
         for index in kinks:
             x[index] += side * self.rng.uniform(0.05, 0.2) * max(1.0, abs(float(x[index])))
-        self.arguments[k] = Var(x, old.dtype, old.device)
+        if self.in_memory:
+            write(old, x)
+        else:
+            self.arguments[k] = Var(x, old.dtype, old.device)
         return self.analytic()[at]
 
     def fail(self, wrong: list[Wrong]) -> None:

@@ -50,8 +50,6 @@ def assert_close(
     rtol, atol : float, optional
         Relative and absolute tolerance; pass both or neither. The defaults depend on the dtype: 1e-3 and 1e-5 for
         float16, 1.6e-2 and 1e-5 for bfloat16, 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, and 0 for others.
-    equal_nan : bool, default False
-        Whether two nan are equal.
     check_device, check_dtype, check_stride : bool
         Whether the devices, the dtypes and the strides must be equal; by default the strides need not be.
     check_layout : bool, default True
@@ -70,7 +68,6 @@ def assert_close(
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.testing.assert_close(mg.tensor([1.0, 2.0]), mg.tensor([1.0, 2.000001]))
     """
     if (rtol is None) != (atol is None):

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.errors import ArgumentError, MinigradError
+from minigrad.testing.report import Report
 
 Array = NDArray[Any]
 KNOWN = ("numpy", "torch", "jax")  # the libraries whose packages have their names
@@ -151,7 +152,7 @@ def compare(
     rtol: float = 1e-5,
     atol: float = 1e-6,
     seed: int = 0,
-) -> list[str]:
+) -> Report:
     """Run a function with minigrad and with another library, and compare every value and gradient.
 
     Parameters
@@ -167,13 +168,11 @@ def compare(
         Tolerance relative to the largest finite magnitude in the other library's array.
     atol : float, default 1e-6
         Absolute tolerance: two elements may differ by at most atol + rtol * largest magnitude.
-    seed : int, default 0
-        Seed of the random cotangents.
 
     Returns
     -------
-    list of str
-        Lines of text that state how many values, results and gradients were compared.
+    Report
+        The comparison of each value, result and gradient; `print` shows it as text.
 
     Raises
     ------
@@ -191,15 +190,15 @@ def compare(
     arrays = [np.asarray(x) for x in inputs]
     first, result, leaves = traced(function, ours, mine, arrays)
     second, expected, others = traced(function, theirs, module, arrays)
-    name, words = module.__name__, []
+    name = module.__name__
+    report = Report(name=f"compare with {name}")
     for a, b in zip(first, second):
         if a.name != b.name or a.line != b.line:
             raise CompareError(
                 f"compare: the function takes another branch: minigrad sets {a.name!r} in line {a.line}, and {name} "
                 f"sets {b.name!r} in line {b.line}; compare a function with one branch"
             )
-        expect_close(f"{a.name!r}, set in line {a.line}", a.array, b.array, name, rtol, atol, a)
-    words.append(counted(min(len(first), len(second)), "value"))
+        report.checks.append(expect_close(f"{a.name!r}, set in line {a.line}", a.array, b.array, name, rtol, atol, a))
     results, right = as_list(result, ours), as_list(expected, theirs)
     if len(results) != len(right):
         raise CompareError(
@@ -207,17 +206,19 @@ def compare(
             f"{len(right)} from {name}; return the same results with both"
         )
     for k, (y, z) in enumerate(zip(results, right)):
-        expect_close(f"result {k}", ours.array(y), theirs.array(z), name, rtol, atol)
-    words.append(counted(len(results), "result"))
+        report.checks.append(expect_close(f"result {k}", ours.array(y), theirs.array(z), name, rtol, atol))
     rng = np.random.default_rng(seed)
     cotangents = [np.asarray(rng.standard_normal(ours.array(y).shape)) for y in results]
     names = [*[f"input {k}" for k in range(len(leaves))], *[f"{s.name!r} of line {s.line}" for s in first]]
     mine_g = ours.gradients(results, cotangents, [*leaves, *[s.value for s in first]])
     other_g = theirs.gradients(right, cotangents, [*others, *[s.value for s in second]])
     if mine_g is not None and other_g is not None:
-        compare_gradients(names, mine_g, other_g, name, rtol, atol)
-        words.append(counted(sum(g is not None for g in mine_g), "gradient"))
-    return words
+        report.checks += compare_gradients(names, mine_g, other_g, name, rtol, atol)
+    else:
+        report.notes.append(f"gradients are not compared: {name} computes none")
+    if not report.checks:
+        report.checks.append(("no floating value was compared; return one from the function", False))
+    return report
 
 
 def counted(n: int, noun: str) -> str:
@@ -227,20 +228,22 @@ def counted(n: int, noun: str) -> str:
 
 def compare_gradients(
     names: list[str], mine: list[Array | None], other: list[Array | None], library: str, rtol: float, atol: float
-) -> None:
+) -> list[tuple[str, bool]]:
     """Raise CompareError for the first gradient that differs, from the last value to the inputs."""
+    checks = []
     for what, a, b in reversed(list(zip(names, mine, other, strict=True))):
         if a is None and b is None:
             continue
         shape = (b if a is None else a).shape  # type: ignore[union-attr]
         left, right = (np.zeros(shape) if g is None else g for g in (a, b))
-        expect_close(f"the gradient of {what}", left, right, library, rtol, atol)
+        checks.append(expect_close(f"the gradient of {what}", left, right, library, rtol, atol))
+    return checks
 
 
 def expect_close(
     what: str, ours: Array, theirs: Array, library: str, rtol: float, atol: float, seen: Seen | None = None
-) -> None:
-    """Raise CompareError unless two arrays have equal shapes and close values."""
+) -> tuple[str, bool]:
+    """Raise CompareError unless two arrays have equal shapes and close values; return an entry of `Report.checks`."""
     line = None if seen is None else seen.line
     if ours.shape != theirs.shape:
         raise CompareError(
@@ -255,6 +258,9 @@ def expect_close(
             f"minigrad computed {ours[index]:.8g} and {library} {theirs[index]:.8g}",
             what=what, line=line, ours=ours, theirs=theirs,
         )  # fmt: skip
+    with np.errstate(invalid="ignore"):  # inf - inf
+        largest = np.nanmax(np.abs(ours - theirs), initial=0.0)
+    return f"{what}: {ours.dtype}{ours.shape}, largest difference {largest:.1e}", True
 
 
 def as_list(result: Any, library: Library) -> list[Any]:

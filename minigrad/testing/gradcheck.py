@@ -11,6 +11,7 @@ the gradients, `modes.py` compares the modes, and `report.py` makes the report.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
+from minigrad.autodiff.checks import listed_tensors
 from minigrad.autodiff.engine import grad
 from minigrad.core.dtype import float64
 from minigrad.errors import ArgumentError, DTypeError, GradientError
@@ -29,25 +31,52 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
 from minigrad.testing.check import Check, coarser
-from minigrad.testing.quotients import CALLS, CHOSEN, Bounds, Function, outputs_of
+from minigrad.testing.quotients import CALLS, CHOSEN, Bounds, Function, holding, outputs_of, over_pairs
 from minigrad.testing.report import GradcheckError, Report
 
 P = ParamSpec("P")
 LISTED = 4  # largest number of arguments that a message describes
 
 
-def with_one_tuple(check: Callable[P, Report]) -> Callable[P, Report]:
-    """Return a check that raises ArgumentError for inputs that are separate positional arguments."""
+# Options of PyTorch's checks that have no counterpart: these properties are always checked, or do not exist here.
+NO_EFFECT = (
+    "nondet_tol", "check_undefined_grad", "check_grad_dtypes", "check_batched_forward_grad",
+    "check_fwd_over_rev", "check_rev_over_rev", "masked", "gen_non_contig_grad_outputs",
+)  # fmt: skip
+
+
+def with_one_tuple(check: Callable[P, Report]) -> Callable[..., Any]:
+    """Return a check that takes PyTorch's options too, and raises ArgumentError for inputs that are separate arguments.
+
+    raise_exception: with False, the result is False if a gradient differs.  check_forward_ad and check_batched_grad add
+    to `modes`; fast_mode is `every=False`.
+    """
 
     @functools.wraps(check)
-    def checked(*args: P.args, **options: P.kwargs) -> Report:
+    def checked(*args: Any, raise_exception: bool = True, **options: Any) -> Any:
+        options = {name: value for name, value in options.items() if name not in NO_EFFECT}
+        added = [mode for option, mode in (("check_forward_ad", "forward"), ("check_batched_grad", "batched"))
+                 if options.pop(option, False)]  # fmt: skip
+        if added:
+            options["modes"] = ("reverse", *added)
+        if not options.pop("check_backward_ad", True):
+            options["backward"] = False
+        if options.pop("fast_mode", False):
+            options["every"] = False
+        if len(args) == 3 and check.__name__ == "gradgradcheck":  # PyTorch's argument `grad_outputs`
+            *args, options["grad_outputs"] = args  # type: ignore[assignment]
         if len(args) > 2:
             raise ArgumentError(
                 f"{check.__name__}: the inputs must be one tensor or one tuple, got {len(args) - 1} positional "
                 f"arguments after the function; pass a tuple, {check.__name__}(f, (x, y)), and options by name, for "
                 "example eps=1e-5"
             )
-        return check(*args, **options)
+        try:
+            return check(*args, **options)
+        except GradcheckError:
+            if raise_exception:
+                raise
+            return False
 
     return checked
 
@@ -65,6 +94,7 @@ def gradcheck(
     every: bool | None = None,
     modes: Sequence[str] | None = None,
     name: str = "gradcheck",
+    backward: bool = True,
 ) -> Report:
     """Compare the gradients of `function` at `inputs` with central differences.
 
@@ -73,15 +103,14 @@ def gradcheck(
     function : callable
         Function that takes the inputs and returns a tensor or a tuple of tensors.
     inputs : Tensor or sequence
-        Arguments.  Vars are checked and must be float64 or float32; other tensors and values are passed unchanged.
+        Arguments.  Vars are checked and must be float64, float32 or complex; other tensors and values are passed
+        unchanged.  A complex Var or result counts as pairs of real numbers, with a last dim of 2.
     eps : float, optional
         Step h of the central differences: 1e-6 by default for float64, 5e-3 for float32.
     atol : float, optional
         Absolute tolerance: 1e-6 by default for float64, 2e-3 for float32.
     rtol : float, optional
         Relative tolerance: 1e-5 by default for float64, 5e-3 for float32.
-    seed : int, default 0
-        Seed of the random cotangents and directions.
     names : sequence of str, optional
         Names of the arguments for messages; by default they are read from the signature.
     every : bool, optional
@@ -94,11 +123,9 @@ def gradcheck(
         forward mode is checked if the function supports it; otherwise the report states why it was not checked.
     name : str, default "gradcheck"
         Name of the check in messages.
-
-    Returns
-    -------
-    Report
-        Result of the comparison; `bool(report)` is True.
+    backward : bool, default True
+        Whether to check reverse mode.  With False, forward mode alone is compared with difference quotients along
+        random directions, so the function needs no backward pass.
 
     Raises
     ------
@@ -110,8 +137,7 @@ def gradcheck(
     GradientError
         If no input is a Var, or if a mode in `modes` is not supported.
     ArgumentError
-        If `modes` contains an unknown name, or if the function also reads a checked Var by another way than its
-        argument, for example from a closure or a module.
+        If `modes` contains an unknown name.
 
     Gradient
     --------
@@ -125,10 +151,13 @@ def gradcheck(
     For each element, |analytic - numeric| <= atol + rtol * |numeric| + r must hold, where r is the rounding error of
     the function divided by the step.
 
-    If one Var is passed at several positions, each position is checked as an argument of its own.
+    If one Var is passed at several positions, each position is checked as an argument of its own. If the function also
+    reads a checked Var by another way, for example from a module, both reads are moved together, as in PyTorch: the
+    check changes the memory of the Var for a moment, and does not check forward mode.
     """
     args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     labels = list(names) if names is not None else argument_names(function, len(args))
+    function, args = over_pairs(function, args)
     checked = variables(args, name)
     for k in checked:
         if args[k].dtype not in CHOSEN:
@@ -144,11 +173,17 @@ def gradcheck(
             "for example"
         )
     rng = np.random.default_rng(seed)
-    args, outputs = separated(function, args, labels, checked, name)
+    args, outputs, in_memory = separated(function, args, checked, name, backward)
     cotangents = [np.asarray(rng.standard_normal(y.shape)) for y in outputs]
     bounds = {k: Bounds.of(coarser(args[k].dtype, outputs), eps, atol, rtol) for k in checked}
-    check = Check(function, args, labels, checked, cotangents, bounds, rng, Report(name))
-    check.run(every, modes)
+    check = Check(function, args, labels, checked, cotangents, bounds, rng, Report(name), in_memory)
+    with contextlib.ExitStack() as stack:
+        for k in checked if in_memory else ():
+            stack.enter_context(holding(args[k], host_array(args[k])))
+        if not backward:
+            check.check_forward()
+            return check.report
+        check.run(every, ("reverse",) if in_memory else modes)
     return check.report
 
 
@@ -164,6 +199,7 @@ def gradgradcheck(
     names: Sequence[str] | None = None,
     every: bool | None = None,
     modes: Sequence[str] | None = None,
+    grad_outputs: Tensor | Sequence[Tensor] | None = None,
 ) -> Report:
     """Compare the second derivatives of `function`: `gradcheck` of the map (inputs, cotangent) -> gradients.
 
@@ -173,25 +209,12 @@ def gradgradcheck(
         Function that takes the inputs and returns a tensor or a tuple of tensors.
     inputs : Tensor or sequence
         Arguments, as in `gradcheck`.
-    eps : float, optional
-        Step, as in `gradcheck`.
-    atol : float, optional
-        Absolute tolerance; by default ten times that of `gradcheck`.
-    rtol : float, optional
-        Relative tolerance; by default ten times that of `gradcheck`.
-    seed : int, default 0
-        Seed of the random cotangents and directions.
     names : sequence of str, optional
         Names of the arguments for messages; by default they are read from the signature.
-    every : bool, optional
-        Whether to compare each element, as in `gradcheck`.
     modes : sequence of str, optional
         Modes, as in `gradcheck`; "forward" is forward mode over reverse mode.
-
-    Returns
-    -------
-    Report
-        Result of the comparison; `bool(report)` is True.
+    grad_outputs : Tensor or sequence of Tensor, optional
+        One incoming gradient per output; by default they are random.
 
     Raises
     ------
@@ -199,18 +222,21 @@ def gradgradcheck(
         If a second derivative differs, or if a gradient is not the same with and without a recorded graph.
     GradientError
         If no input is a Var.
-    ArgumentError
-        If the function also reads a checked Var by another way than its argument.
     """
     args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     labels = list(names) if names is not None else argument_names(function, len(args))
     rng = np.random.default_rng(seed + 1)
+    function, args = over_pairs(function, args)
     checked = variables(args, "gradgradcheck")
     usual = [CHOSEN.get(args[k].dtype, CHOSEN[float64]) for k in checked]
     atol = max(10 * chosen[1] for chosen in usual) if atol is None and usual else atol
     rtol = max(10 * chosen[2] for chosen in usual) if rtol is None and usual else rtol
-    args, outputs = separated(function, args, labels, checked, "gradgradcheck")
-    cotangents = [Var(rng.standard_normal(y.shape), y.dtype, y.device) for y in outputs]
+    args, outputs, _ = separated(function, args, checked, "gradgradcheck")
+    chosen: list[Any] = [None] * len(outputs) if grad_outputs is None else outputs_of(listed_tensors(grad_outputs))
+    cotangents = [
+        Var(rng.standard_normal(y.shape) if v is None else v.detach(), y.dtype, y.device)
+        for y, v in zip(outputs, chosen, strict=True)
+    ]
 
     def gradients(*arguments: Any, create: bool = True) -> tuple[Tensor, ...]:
         xs, vs = arguments[: len(args)], arguments[len(args) :]
@@ -230,8 +256,8 @@ def gradgradcheck(
 
 
 def variables(args: Sequence[Any], name: str) -> list[int]:
-    """Return the indices of the arguments that are Vars; raise GradientError if there are none."""
-    positions = [k for k, x in enumerate(args) if isinstance(x, Var)]
+    """Return the indices of the arguments that require a gradient; raise GradientError if there are none."""
+    positions = [k for k, x in enumerate(args) if isinstance(x, Var) or (isinstance(x, Tensor) and x.requires_grad)]
     if not positions:
         got = ", ".join([*map(describe, args[:LISTED]), *(["..."] if len(args) > LISTED else [])])
         raise GradientError(
@@ -242,26 +268,23 @@ def variables(args: Sequence[Any], name: str) -> list[int]:
 
 
 def separated(
-    function: Function, args: Sequence[Any], labels: Sequence[str], checked: Sequence[int], name: str
-) -> tuple[list[Any], list[Tensor]]:
-    """Return the arguments, in which each position has a Var of its own, and the outputs of the function for them.
+    function: Function, args: Sequence[Any], checked: Sequence[int], name: str, backward: bool = True
+) -> tuple[list[Any], list[Tensor], bool]:
+    """Return the arguments, the outputs of the function for them, and whether they are those of the caller.
 
-    A quotient moves one argument.  If the function also read the caller's Var, the gradient and the quotients would be
-    derivatives of different functions, so this raises ArgumentError.
+    Each position has a Var of its own.  If the function also reads a caller's Var by another way, for example from a
+    module, the arguments are those of the caller.  The check then changes their memory, so that both reads move.
     """
-    own = [Var.placeholder(x.detach()) if isinstance(x, Var) else x for x in args]
+    own = [Var.placeholder(x.detach()) if k in checked else x for k, x in enumerate(args)]
     outputs = outputs_of(function(*own), name)
+    if not backward:
+        return own, outputs, False
     tracked = [y for y in outputs if y.requires_grad]
     seeds = [ones_like(y) for y in tracked]
     gradients = grad(tracked, [args[k] for k in checked], seeds, allow_unused=True) if tracked else ()
-    for k, g in zip(checked, gradients):
-        if g is not None:
-            raise ArgumentError(
-                f"{name}: the function must read {labels[k]!r} only as its argument, but it also reads the same Var "
-                f"{describe(args[k])} by another way, such as a closure or a module; use the argument everywhere, for "
-                "a module with mg.func.functional_call(module, {'weight': w}, inputs)"
-            )
-    return own, outputs
+    if not tracked or any(g is not None for g in gradients):
+        return list(args), outputs_of(function(*args), name), True
+    return own, outputs, False
 
 
 def pulled_back(

@@ -19,9 +19,8 @@ from minigrad.func import jvp, vjp, vmap
 from minigrad.ops.creation import tensor
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor
-from minigrad.testing.patterns import suspect
 from minigrad.testing.quotients import STEPS, Bounds, Function, outputs_of
-from minigrad.testing.report import Element, GradcheckError, Report, worst
+from minigrad.testing.report import Element, GradcheckError, Report, suspect, worst
 
 Array = NDArray[np.float64]
 Arrays = list[Array]
@@ -40,6 +39,7 @@ class Case:
     bounds: dict[int, Bounds]
     rng: np.random.Generator
     report: Report
+    in_memory: bool = False  # whether the function also reads checked arguments by another way
 
 
 def of_checked(check: Case) -> tuple[Callable[..., tuple[Tensor, ...]], tuple[Tensor, ...]]:

@@ -7,7 +7,8 @@ rounding of the function divided by h.  So a step is a compromise; `curve` shows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +18,10 @@ from numpy.typing import NDArray
 
 from minigrad.core.dtype import DType, float32, float64
 from minigrad.errors import ArgumentError
+from minigrad.ops.creation import tensor
+from minigrad.ops.shape.parts import view_as_complex, view_as_real
 from minigrad.runtime.data import host_array
+from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
 
@@ -47,28 +51,64 @@ class Bounds:
 
 
 def outputs_of(result: Any, name: str = "gradcheck") -> list[Tensor]:
-    """Return the floating tensors of a result; raise ArgumentError if it has other types than tensors."""
+    """Return the floating tensors of a result; raise ArgumentError if it has other types than tensors.
+
+    Complex results are returned as pairs of real numbers.
+    """
     outputs = [result] if isinstance(result, Tensor) else list(result) if isinstance(result, (tuple, list)) else None
     if outputs is None or not all(isinstance(y, Tensor) for y in outputs):
         raise ArgumentError(
             f"{name}: the function must return a tensor, or a tuple or list of tensors, got {describe(result)}; return "
             "the tensors only"
         )
-    return [y for y in outputs if y.dtype.is_float]
+    return [view_as_real(y) if y.dtype.is_complex else y for y in outputs if y.dtype.is_inexact]
+
+
+def over_pairs(function: Function, args: Sequence[Any]) -> tuple[Function, list[Any]]:
+    """Return a function of real numbers and its arguments: pairs of numbers replace each complex Var.
+
+    A derivative with respect to a complex number consists of those with respect to both parts.
+    """
+    pairs = [isinstance(x, Tensor) and x.dtype.is_complex and x.requires_grad for x in args]
+    if not any(pairs):
+        return function, list(args)
+
+    def of_pairs(*values: Any) -> Any:
+        return function(*[view_as_complex(x) if pair else x for x, pair in zip(values, pairs, strict=True)])
+
+    return of_pairs, [Var(view_as_real(x.detach())) if pair else x for x, pair in zip(args, pairs)]
+
+
+@contextlib.contextmanager
+def holding(x: Tensor, values: NDArray[Any]) -> Iterator[None]:
+    """Write values into the memory of a tensor for a block, without recording it."""
+    before = np.array(host_array(x))
+    try:
+        write(x, values)
+        yield
+    finally:
+        write(x, before)
+
+
+def write(x: Tensor, values: NDArray[Any]) -> None:
+    """Write values into the memory of a tensor, without recording it."""
+    with no_grad():
+        x.detach().copy_(tensor(values, dtype=x.dtype, device=x.device))
 
 
 class Quotients:
     """Compute difference quotients of <cotangents, function(args)> with respect to one argument.
 
     `args` contains all arguments, and `position` is the index of the argument that is changed.  `eps` is the step.
-    `coarse` is True if the argument or a result is float32.
+    `coarse` is True if the argument or a result is float32.  `in_memory` is True if the function also reads the
+    argument by another way, so that values are written into its memory.
     """
 
     def __init__(
         self, function: Function, args: Sequence[Any], position: int, cotangents: Sequence[NDArray[Any]], eps: float,
-        coarse: bool = False,
+        coarse: bool = False, in_memory: bool = False,
     ) -> None:  # fmt: skip
-        self.function, self.args, self.position = function, list(args), position
+        self.function, self.args, self.position, self.in_memory = function, list(args), position, in_memory
         self.cotangents, self.eps = list(cotangents), eps
         self.ulp = 2.0**-23 if coarse else 2.0**-52
         self.dtype = args[position].dtype
@@ -77,6 +117,9 @@ class Quotients:
     def value(self, x: NDArray[Any]) -> float:
         """Return <cotangents, function(..., x, ...)>.  The function receives a Var, as for the analytic gradient."""
         args = list(self.args)
+        if self.in_memory:
+            with holding(args[self.position], x):
+                return self.inner(self.function(*args))
         args[self.position] = Var(x, self.dtype, self.args[self.position].device)
         return self.inner(self.function(*args))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from minigrad.autodiff.checkpoint import checkpoint
+from minigrad.autodiff.checkpoint import checkpoint, set_checkpoint_early_stop
 from minigrad.declare.advice import present
 from minigrad.errors import ArgumentError
 
@@ -41,7 +41,6 @@ def checkpoint_sequential(
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> x = mg.Var([0.5])
     >>> y = checkpoint_sequential([mg.sin, mg.exp, mg.sqrt], 2, x)
     >>> y.sum().backward()[x].shape
@@ -71,4 +70,7 @@ def in_turn(functions: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
     return call
 
 
-present(globals(), {"checkpoint": checkpoint, "checkpoint_sequential": checkpoint_sequential})
+present(globals(), {
+    "checkpoint": checkpoint, "checkpoint_sequential": checkpoint_sequential,
+    "set_checkpoint_early_stop": set_checkpoint_early_stop,
+})  # fmt: skip

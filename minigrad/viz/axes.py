@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from minigrad.api.page import LIGHT
-from minigrad.viz.shapes import ACCENT, COOL, box, drawing, element, label, segment
+from minigrad.viz.picture import ACCENT, COOL, box, drawing, element, label, segment
 from minigrad.viz.terminal import Canvas, fitted
 
 Point = tuple[float, float]

@@ -83,11 +83,6 @@ def curves(
     log : bool, default False
         Whether the heights are on a logarithmic scale. Values that are not positive are left out and counted.
 
-    Returns
-    -------
-    Curves
-        The plot.
-
     Raises
     ------
     ArgumentError
@@ -96,7 +91,6 @@ def curves(
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> sorted(mg.viz.curves(mg.tanh, orders=2).values)
     ['tanh', "tanh'", "tanh''"]
     """

@@ -29,8 +29,6 @@ def explain(y: Tensor, limit: int = LIMIT) -> None:
     ----------
     y : Tensor
         The tensor to explain.
-    limit : int, default 30
-        Maximum number of printed ops. If there are more ops, only the last ones are printed.
     """
     print(explanation(y, limit))
 
@@ -104,11 +102,6 @@ def saves_text(node: BackpropOp) -> str:
 
 def kernels(y: Tensor) -> list[Path]:
     """Return the paths of the generated source files of the op that made y, for reading or for breakpoints.
-
-    Parameters
-    ----------
-    y : Tensor
-        The result of a recorded op.
 
     Returns
     -------

@@ -16,12 +16,14 @@ from typing import Any
 
 from minigrad.api.page import FORBIDDEN, save_page
 from minigrad.autodiff.grads import GradStore
+from minigrad.core.roles import Choice
 from minigrad.diagnostics.flow import vertex_of
-from minigrad.errors import ArgumentError, GradientError, quantity
+from minigrad.diagnostics.tape import expect_graph
+from minigrad.errors import ArgumentError, quantity
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.noting import scope_of
 from minigrad.runtime.rebasing import current
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz import folding, labels, svg
 from minigrad.viz.folding import Foldable
 from minigrad.viz.known import Known, caller_names, gradients_after_backward
@@ -166,8 +168,7 @@ def dot_text(text: str) -> str:
 
 def choose(engine: str | None) -> str:
     """Return "dot" or "builtin"; raise ArgumentError for an unknown engine, or for "dot" if it is not installed."""
-    if engine not in (None, "dot", "builtin"):
-        raise ArgumentError(f"save: engine must be 'dot' or 'builtin', got {engine!r}; pass engine='builtin'")
+    Choice(None, "dot", "builtin", advice="pass engine='builtin', for example").expect("save", engine=engine)
     installed = shutil.which("dot") is not None
     if engine == "dot" and not installed:
         raise ArgumentError(
@@ -200,11 +201,6 @@ def graph(
     colour : {"gradient", "bytes"}, optional
         Quantity that the colors of the boxes show: the largest magnitude in the gradient, or the size of the saved
         values in bytes. A folded box has the strongest color of its nodes.
-
-    Returns
-    -------
-    Graph
-        The picture.
 
     Raises
     ------
@@ -252,16 +248,6 @@ def box_of(
         return svg.Node(key, labels.of_constant(item[0], item[1], known), "constant")
     shown = "output" if ends else "view" if item.op.kind == "view" else "op"
     return svg.Node(key, labels.of_op(item, known, gradients.get(item.id)), shown, labels.hint(item))
-
-
-def expect_graph(name: str, y: Any) -> None:
-    """Raise GradientError, which names the called function, for a value without a graph."""
-    expect_tensors(name, y)
-    if not y.requires_grad:
-        raise GradientError(
-            f"{name}: {describe(y)} has no graph, because it was not computed from a Var or was computed under "
-            "mg.no_grad(); compute it from a mg.Var"
-        )
 
 
 def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:

@@ -19,8 +19,7 @@ from minigrad.errors import ArgumentError, GradientError
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer
 from minigrad.viz.cells import BINS, COLUMNS, Cell, Matrix, Statistics, mark, matrices_of, statistics, text_of
-from minigrad.viz.picture import Picture
-from minigrad.viz.shapes import INK, LINE, MONO, box, drawing, label
+from minigrad.viz.picture import INK, LINE, MONO, Picture, box, drawing, label
 from minigrad.viz.svg import ODD
 from minigrad.viz.terminal import WIDTH as WIDTH_OF_LINE
 
@@ -82,7 +81,6 @@ def tensor(x: Tensor) -> Heat:
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> picture = mg.viz.tensor(mg.tensor([[1.0, -2.0], [0.0, 4.0]]))
     >>> picture.statistics.mean, picture.statistics.zeros
     (0.75, 0.25)

@@ -18,6 +18,7 @@ from typing import Any
 from minigrad.autodiff.holding import Holder
 from minigrad.diagnostics.flow import flow
 from minigrad.errors import MinigradError
+from minigrad.nn.modules.module import Module
 from minigrad.runtime import journal
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.tensor import Tensor
@@ -135,7 +136,12 @@ def tensors_in(variables: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Tens
 
 
 def inside(value: Any) -> list[tuple[str, Any]]:
-    """Return (text, part) for the parts of a dict, a list or a user's object, without running the user's code."""
+    """Return (text, part) for the parts of a module, a dict, a list or a user's object, without running user's code.
+
+    The parameters of a module have the names of its state dict.
+    """
+    if issubclass(type(value), Module):
+        return [(f".{name}", part) for name, part in Module.named_parameters(value)]
     if type(value) in (list, tuple):
         return [(f"[{k}]", part) for k, part in enumerate(value[:LOOKED_AT])]
     if issubclass(type(value), dict):

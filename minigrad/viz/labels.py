@@ -11,6 +11,7 @@ import numpy as np
 
 from minigrad.autodiff.grads import GradStore
 from minigrad.core.op import Op
+from minigrad.core.shape import Window
 from minigrad.diagnostics.flow import flow, values
 from minigrad.diagnostics.shown import as_text
 from minigrad.diagnostics.tape import in_units, size_of
@@ -36,13 +37,20 @@ def of_op(node: BackpropOp, known: Known, gradient: Tensor | None = None) -> str
     lines += [f"grad {short(gradient)}"] if short(gradient) else []
     params = [item for item in node.params.items() if item[1] != node.op.params.get(item[0])]
     shown = [item for item in params if not isinstance(item[1], (tuple, dict)) or len(item[1]) < 6]
-    lines += [f"{key}={value.label if isinstance(value, Op) else value}" for key, value in shown]
+    lines += [text for key, value in shown if (text := argument(key, value))]
     if node.saved is None and node.op.saves[node.mask]:
         lines.append("saved values freed")
     elif node.saved:
         names = [node.op.value_name(k) for k in node.op.saves[node.mask]]
         lines.append("saves " + ", ".join(f"{n} {t.dtype}{t.shape}" for n, t in zip(names, node.saved, strict=True)))
     return "\n".join(lines)
+
+
+def argument(name: str, value: Any) -> str:
+    """Return an argument as the user wrote it; windows have several, of which those are omitted that are defaults."""
+    if isinstance(value, Window):
+        return str(value)
+    return f"{name}={value.label if isinstance(value, Op) else value}"
 
 
 def hint(node: BackpropOp) -> str:

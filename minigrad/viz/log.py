@@ -54,7 +54,6 @@ class Log:
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> with mg.viz.Log(show=False) as log:
     ...     for step in range(3):
     ...         log(loss=1 / (step + 1))

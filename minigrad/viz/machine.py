@@ -51,16 +51,9 @@ def kernel(y: Tensor, machine: bool = True) -> Picture:
 
     Parameters
     ----------
-    y : Tensor
-        The result of a recorded op.
     machine : bool, default True
         Whether to show the LLVM IR and the assembly of CPU kernels. Each kernel is compiled again for this, which takes
         some tenths of a second.
-
-    Returns
-    -------
-    Picture
-        The kernels.
 
     Raises
     ------

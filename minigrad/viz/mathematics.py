@@ -12,8 +12,7 @@ from html import escape
 from typing import Any
 from unicodedata import normalize
 
-from minigrad.diagnostics.bodies import Term
-from minigrad.diagnostics.formula import BAR
+from minigrad.diagnostics.formula import BAR, Term
 
 # The precedence of an op: a term is parenthesized if its position requires a higher precedence.
 COMPARE, SUM, PRODUCT, SIGN, POWER, WHOLE = range(6)

@@ -17,8 +17,7 @@ from minigrad.autodiff.hooks import Around
 from minigrad.diagnostics.tape import Row, counted, exact, in_units, rows_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.viz.picture import Picture
-from minigrad.viz.shapes import ACCENT, COOL, INK, LINE, MONO, box, drawing, label, segment
+from minigrad.viz.picture import ACCENT, COOL, INK, LINE, MONO, Picture, box, drawing, label, segment
 from minigrad.viz.terminal import WIDTH as WIDTH_OF_LINE
 from minigrad.viz.terminal import clipped
 
@@ -102,11 +101,6 @@ def memory(y: Tensor) -> Memory:
     ----------
     y : Tensor
         Result whose graph is measured.
-
-    Returns
-    -------
-    Memory
-        The plot.
 
     Raises
     ------

@@ -84,11 +84,6 @@ def precision(
     dark : bool, default False
         Whether the background is black.
 
-    Returns
-    -------
-    Precision
-        The picture.
-
     Raises
     ------
     ArgumentError

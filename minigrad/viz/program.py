@@ -9,6 +9,7 @@ from minigrad.jitting.jitted import NO_PROGRAM, Jitted
 from minigrad.jitting.loops import shown
 from minigrad.jitting.program import HostCall, Item, written_by
 from minigrad.jitting.reasons import names_of
+from minigrad.jitting.repeats import Repeat
 from minigrad.jitting.source import Source
 from minigrad.runtime.tensor import describe
 from minigrad.viz import svg
@@ -65,8 +66,14 @@ class Drawing:
         self.nodes: list[svg.Node] = []
         self.edges: list[svg.Edge] = []
         self.writer: dict[int, str] = {}
+        end = 0
         for k, item in enumerate(source.tape.items):
-            self.add(f"launch{k}", item)
+            repeat = next((each for each in source.tape.repeats if each.first == k), None)
+            if repeat is not None:
+                self.add_rounds(repeat)
+                end = repeat.end
+            if k >= end:
+                self.add(f"launch{k}", item)
         kept = {slot: name for name, slot in source.parameters.items() if slot is not None}
         for slot, name in kept.items():
             if self.writer.get(slot, "").startswith("launch"):
@@ -78,7 +85,15 @@ class Drawing:
         array = self.source.arrays.arrays.get(slot)
         return f"{self.source.memory[slot].dtype}{array.shape if array is not None else '()'}"
 
-    def add(self, key: str, item: Item | HostCall) -> None:
+    def add_rounds(self, repeat: Repeat) -> None:
+        """Add the boxes of the first round of a repeat, which stand for those of all rounds."""
+        items, begin = self.source.tape.items, repeat.first
+        for k in range(begin, begin + repeat.period):
+            self.add(f"launch{k}", items[k], f"in {repeat.rounds} rounds")
+        for k in range(begin, repeat.end):
+            self.writer |= dict.fromkeys(written_by(items[k]), f"launch{begin + (k - begin) % repeat.period}")
+
+    def add(self, key: str, item: Item | HostCall, note: str = "") -> None:
         """Add the box of a launch, and an arrow for each slot of memory that it reads."""
         read, written = used(self.source, item)
         for slot in dict.fromkeys(read):
@@ -86,7 +101,8 @@ class Drawing:
                 self.add_leaf(slot)
             if slot in self.writer:
                 self.edges.append(svg.Edge(self.writer[slot], key, self.described(slot)))
-        self.nodes.append(svg.Node(key, "\n".join(label_of(item)), hint="\n".join(dict.fromkeys(lines_of(item)))))
+        label = "\n".join([*label_of(item), *([note] if note else [])])
+        self.nodes.append(svg.Node(key, label, hint="\n".join(dict.fromkeys(lines_of(item)))))
         self.writer.update(dict.fromkeys(written, key))
 
     def add_leaf(self, slot: int) -> None:

@@ -25,8 +25,7 @@ function (name) {
       here.dataset.edges.split(" ").filter(Boolean).forEach((k) => edge(k).classList.add("mg-flow"));
     }
     slider.value = at;
-    const title = here.querySelector("h4").textContent, steps = frames.length - 2;
-    said.textContent = here.dataset.node ? "step " + at + " of " + steps + ": " + title : title;
+    said.textContent = (at + 1) + " of " + frames.length + ": " + here.querySelector("h4").textContent;
     if (at === frames.length - 1) stop();
   }
 

@@ -14,11 +14,12 @@ from typing import Any
 
 from minigrad.api.page import save_page
 from minigrad.diagnostics.shown import image_html
+from minigrad.diagnostics.tape import expect_graph
 from minigrad.errors import quantity
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz import svg
 from minigrad.viz.film import Frame, Share, Walk, frames_of, texts_of
-from minigrad.viz.graph import Graph, expect_graph, graph
+from minigrad.viz.graph import Graph, graph
 from minigrad.viz.known import caller_names
 from minigrad.viz.picture import alive, fitting
 from minigrad.viz.terminal import LINES, shortened
@@ -97,7 +98,8 @@ class Steps:
         """Return the frame before the first node."""
         return (
             f'<li data-node="" data-edges=""><h4>start</h4><p>The backward pass starts at the result, '
-            f"{escape(self.what)}. Its gradient with respect to itself is 1 for each element.</p></li>"
+            f"{escape(self.what)}. Its gradient with respect to itself is 1 for each element.</p>"
+            "<p>Press play or the right arrow for the next step, or click a box of the graph.</p></li>"
         )
 
     def last(self) -> str:

@@ -17,8 +17,7 @@ from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer
 from minigrad.viz.explain import address
-from minigrad.viz.picture import Picture
-from minigrad.viz.shapes import COOL, INK, LINE, MONO, PALE, box, drawing, label
+from minigrad.viz.picture import COOL, INK, LINE, MONO, PALE, Picture, box, drawing, label
 from minigrad.viz.svg import ON_TINT
 from minigrad.viz.terminal import blocks
 
@@ -34,11 +33,6 @@ def layout(x: Tensor) -> Picture:
     ----------
     x : Tensor
         Tensor to draw. If there are more than 64 positions or elements, only the first ones are shown.
-
-    Returns
-    -------
-    Picture
-        The drawing.
 
     Raises
     ------

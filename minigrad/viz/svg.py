@@ -13,7 +13,7 @@ from typing import Final
 from minigrad.api.page import LIGHT, darkened
 from minigrad.errors import ArgumentError
 from minigrad.viz.layered import Arrangement, Point, arrange
-from minigrad.viz.shapes import INK, MONO, SANS, box, drawing, element, escaped, label, number
+from minigrad.viz.picture import INK, MONO, SANS, box, drawing, element, escaped, label, number
 
 __all__ = ["KINDS", "Edge", "Node", "Style", "draw"]
 

@@ -21,7 +21,7 @@ import numpy as np
 import minigrad as mg
 from minigrad.data import load_digits
 from minigrad.jitting.arena import temporaries_of
-from minigrad.viz.shapes import ACCENT, COOL, INK, LINE
+from minigrad.viz.picture import ACCENT, COOL, INK, LINE
 from minigrad.viz.svg import KINDS, draw
 from notebooks.teaching.bugs import bug
 from notebooks.teaching.slides import halves, listing, whole

@@ -32,7 +32,7 @@ from typing import Any
 
 from minigrad.config import settings
 from minigrad.learning.grading import MODULES, exercises_of, instead_of
-from notebooks.teaching.marks import RANK, Mark, Notebook, summary, table, write_csv
+from notebooks.teaching.marks import RANK, Mark, Notebook, summary, table, write_common, write_csv, write_feedback
 from notebooks.teaching.reading import Cell, Unreadable, cells_of, parses
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -265,7 +265,7 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("folder", type=Path, help="a notebook or a folder per student; or one file")
     parser.add_argument("--only", action="append", metavar="01.2", help="report this exercise only (may be repeated)")
-    parser.add_argument("--csv", type=Path, help="write all marks to this file")
+    parser.add_argument("--csv", type=Path, help="write all marks to this file, and pages beside it")
     parser.add_argument("--seconds", type=float, default=Limits.seconds, help="for a notebook (default %(default)g)")
     parser.add_argument("--cell-seconds", type=float, default=Limits.cell_seconds, help="for a cell (%(default)g)")
     parser.add_argument("--memory", type=float, default=Limits.memory, help="GiB for a notebook (default %(default)g)")
@@ -307,7 +307,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     print("\n".join([*table(notebooks), *summary(notebooks)]))
     if given.csv:
         write_csv(given.csv, notebooks)
-        print(f"\nwritten to {given.csv}")
+        common, feedback = given.csv.with_suffix(".common.md"), given.csv.with_suffix(".feedback")
+        write_common(common, notebooks)
+        write_feedback(feedback, notebooks)
+        print(f"\nwritten to {given.csv}, {common} and {feedback}/")
     return 0 if all(n.ended for n in notebooks) else 1
 
 

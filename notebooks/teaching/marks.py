@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,9 @@ from pathlib import Path
 from minigrad.errors import quantity
 from minigrad.learning.grading import exercise
 
-RANK = ("right", "refused", "wrong", "not tried")  # of several checks of one exercise, the first of these counts
+# Of several checks of one exercise, the first of these counts.  An answer that "follows" is wrong only because it calls
+# an earlier answer that is wrong.
+RANK = ("right", "refused", "follows", "wrong", "not tried")
 SHOWN = 90  # characters of a reason in the table; the file of --csv contains the full text
 
 
@@ -89,6 +92,56 @@ def write_csv(path: Path, notebooks: Sequence[Notebook]) -> None:
             for m in n.marks or [Mark("", "not marked", "; ".join(n.remarks))]:
                 row = (n.student, str(n.path), m.exercise, m.result, m.reason, f"{m.seconds:.2f}")
                 writer.writerow([plain(cell) for cell in row])
+
+
+def write_common(path: Path, notebooks: Sequence[Notebook]) -> None:
+    """Write a page with the reasons of wrong answers, by exercise, those of most students first.
+
+    Reasons that differ only in numbers count as one, and the first is shown.
+    """
+    lines = ["# Common wrong answers", ""]
+    reasons: dict[str, dict[str, list[tuple[str, str]]]] = {}
+    for n in notebooks:
+        for m in n.marks:
+            if m.result in ("wrong", "follows"):
+                key = re.sub(r"[-+]?\d[\d.e+-]*", "#", m.reason)
+                reasons.setdefault(m.exercise, {}).setdefault(key, []).append((n.student, m.reason))
+    for name, found in sorted(reasons.items()):
+        lines += [f"## {name}", "", exercise(name).title, "", "| students | reason | who |", "|---|---|---|"]
+        for cases in sorted(found.values(), key=len, reverse=True):
+            who = ", ".join(sorted({student for student, _ in cases}))
+            lines.append(f"| {len({student for student, _ in cases})} | {cell_text(cases[0][1])} | {cell_text(who)} |")
+        lines.append("")
+    path.write_text("\n".join(lines if reasons else [*lines, "There are none.", ""]), encoding="utf-8")
+
+
+def write_feedback(folder: Path, notebooks: Sequence[Notebook]) -> None:
+    """Write a page for each student: the result of each exercise with its reason, and the first hint if it is wrong."""
+    folder.mkdir(exist_ok=True)
+    taken: set[str] = set()  # in lower case, because a file system may not distinguish capitals
+    for student in sorted({n.student for n in notebooks}):
+        theirs = [n for n in notebooks if n.student == student]
+        best: dict[str, Mark] = {}
+        for m in [m for n in theirs for m in n.marks]:
+            best[m.exercise] = min(best.get(m.exercise, m), m, key=lambda m: RANK.index(m.result))
+        marks = [best[name] for name in sorted(best)]
+        right = sum(m.result == "right" for m in marks)
+        lines = [f"# {student}", "", f"{right} of {len(marks)} exercises are right.", ""]
+        lines += [f"`{n.path.name}`: {remark}" for n in theirs if not n.marks for remark in n.remarks]
+        for m in marks:
+            lines.append(f"- **{m.exercise}** {m.result}{f': {cell_text(m.reason)}' if m.reason else ''}")
+            if m.result == "wrong":
+                lines.append(f"  Hint: {exercise(m.exercise).hints[0]}")
+        plain_name = name = re.sub(r"[^\w .-]", "_", student).strip(" .") or "student"
+        while name.lower() in taken:
+            name = f"{plain_name}_{len(taken) + 1}"
+        taken.add(name.lower())
+        (folder / f"{name}.md").write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def cell_text(text: str) -> str:
+    """Return a text for one cell of a Markdown table."""
+    return " ".join(text.replace("|", r"\|").split())
 
 
 def plain(text: str) -> str:

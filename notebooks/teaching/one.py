@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.learning import grading
-from minigrad.learning.grading import Exercise, Verdict, exercises_of, named, verdict_on
+from minigrad.learning.grading import Exercise, Verdict, codes_of, exercises_of, named, verdict_on
 from notebooks.teaching.guard import Seal, TooLong, at_most, close, end_with, limit_memory
 
 Tell = Callable[..., None]
@@ -51,6 +51,7 @@ class Recorder:
     def __init__(self, known: dict[str, Exercise], seal: Seal | None, tell: Tell, seconds: float) -> None:
         self.known, self.seal, self.tell, self.seconds = known, seal, tell, seconds
         self.cell, self.given = 0, set[str]()
+        self.wrong: dict[str, Any] = {}  # the wrong answers, by exercise
         self.clock, self.grade = time.perf_counter, verdict_on
 
     def __call__(self, name: str, answer: Any) -> Verdict:
@@ -66,7 +67,29 @@ class Recorder:
         self.tell("verdict", exercise=name, result=result, words=refused or verdict.words, cell=self.cell,
                   seconds=self.clock() - began)  # fmt: skip
         self.given.add(name)
+        if result == "wrong":
+            self.look_for_cause(name, answer)
+            self.wrong[name] = answer
         return verdict
+
+    def look_for_cause(self, name: str, answer: Any) -> None:
+        """Report a wrong answer that is right as soon as the reference replaces an earlier wrong one that it calls."""
+        pairs = list(codes_of(answer))
+        for earlier, cause in self.wrong.items():
+            uses = [(known, g) for code, known in pairs for g in code.co_names if known.get(g) is cause]
+            if earlier == name or not uses:
+                continue
+            try:
+                for known, g in uses:
+                    known[g] = self.known[earlier].reference
+                verdict = self.grade(name, self.known[name], answer)
+            finally:
+                for known, g in uses:
+                    known[g] = cause
+            if verdict.right is True and not self.refusal(name, answer):
+                self.tell("verdict", exercise=name, result="follows", cell=self.cell, seconds=0.0,
+                          words=f"wrong only because it calls the answer to {earlier}, which is wrong")  # fmt: skip
+                return
 
     def refusal(self, name: str, answer: Any) -> str:
         """Return the reason to refuse an answer, or an empty text."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from minigrad.viz.shapes import ACCENT, MONO, drawing, label
+from minigrad.viz.picture import ACCENT, MONO, drawing, label
 from minigrad.viz.svg import KINDS
 
 WIDTH, HEIGHT, EDGE, HEAD = 1600, 900, 70, 150  # pixels: the slide, its margin, the height of its title

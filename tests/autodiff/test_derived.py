@@ -22,10 +22,10 @@ numbered = itertools.count()
 SAMPLES = [*np.linspace(-2.7, 2.9, 23), 0.5, 30.0, -30.0]
 # Ties: where their rules share the gradient, or say what it is, the derived one follows `==`.  Others call
 # functions whose ops have no rules that can be derived from, or are nan where the operand is outside of the domain; or
-# the gradient passes through a bound, or is multiplied by a zero there.
+# the gradient passes through a bound, or is multiplied by a zero there; or complex numbers are made or read.
 APART = {"at_least", "squared_distance", "sign", "rsqrt", "maximum", "minimum", "logaddexp", "logaddexp2",
          "log_sigmoid", "softplus", "frexp", "fmod", "logit", "entr", "digamma", "zeta", "nextafter",
-         "cross_entropy_of_one"}  # fmt: skip
+         "cross_entropy_of_one", "conj_physical", "complex", "polar", "angle"}  # fmt: skip
 
 
 def declared(source: str, name: str = "f") -> object:

@@ -78,6 +78,40 @@ def test_f2_what_is_marked_or_no_float_carries_no_gradient() -> None:
     assert kinds[0].dtype is mg.int64 and kinds[0].tolist() == [0]
 
 
+def test_the_older_name_of_saved_tensors_warns() -> None:
+    class Doubled(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_variables
+            return g * 2 + x * 0
+
+    with pytest.warns(DeprecationWarning, match="use saved_tensors"):
+        Doubled.apply(leaf(1.0)).backward()
+    assert issubclass(mg.autograd.function.InplaceFunction, mg.autograd.Function)
+
+
+def test_an_argument_that_is_returned_as_not_differentiable_has_no_history() -> None:
+    class Constant(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.mark_non_differentiable(x)
+            return x, x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            return h * 2
+
+    for x in (leaf(1.0, 2.0), leaf(1.0, 2.0) * 1):
+        y, z = Constant.apply(x)
+        assert not y.requires_grad and y.op is None and z.requires_grad
+        assert y.storage is x.storage and mg.grad(z.sum(), x).tolist() == [2.0, 2.0]
+
+
 def test_f3_needs_input_grad_says_what_is_asked_for() -> None:
     seen: list[Any] = []
 
@@ -169,7 +203,7 @@ def test_f5_a_returned_input_is_a_new_tensor_on_the_same_memory() -> None:
 
 def test_f6_an_argument_that_is_written_without_a_word_is_refused() -> None:
     def forward(ctx: Any, x: Any) -> Any:
-        return x.mul_(2.0)
+        return x.mul_(2.0).clone()
 
     x = leaf(1.0)
     z = x * 1.0
@@ -183,6 +217,23 @@ def test_f6_an_argument_that_is_written_without_a_word_is_refused() -> None:
     counting = function(lambda ctx, x, buffer: (buffer.add_(1.0), x * 2.0)[1], lambda ctx, g: (g * 2.0, None))
     counting.apply(x, buffer).sum().backward()
     assert buffer.tolist() == [2.0] and x.grad.tolist() == [2.0]
+
+
+def test_an_argument_that_is_written_and_returned_needs_no_mark() -> None:
+    def forward(ctx: Any, x: Any, row: Any) -> Any:
+        x.data[1] = row  # as solvers of differential equations fill their stages
+        return x
+
+    def backward(ctx: Any, g: Any) -> Any:
+        return g.index_fill(0, mg.tensor([1], device="reference"), 0.0), g[1]
+
+    x, v = leaf(3.0), leaf(5.0)
+    stages = mg.stack([x, x])
+    saved = stages[0] * stages[0]  # beside the part that is written
+    filled = function(forward, backward).apply(stages, v)
+    assert filled is stages
+    (saved + filled[1] * filled[0]).sum().backward()
+    assert x.grad.tolist() == [6.0 + 5.0] and v.grad.tolist() == [3.0]
 
 
 def doubling(ctx: Any, x: Any) -> Any:
@@ -202,10 +253,17 @@ def test_f6_a_marked_argument_is_the_output() -> None:
     assert x.grad.tolist() == [24.0]
     buffer = row(1.0)
     assert Doubled.apply(buffer) is buffer and buffer.tolist() == [2.0] and not buffer.requires_grad
-    with pytest.raises(GradientError, match=r"mark_dirty was called with float64\(1,\), a Var, which a recorded"):
+    with pytest.raises(GradientError, match=r"forward writes into float64\(1,\), a Var, which a recorded"):
         Doubled.apply(leaf(1.0))
-    with pytest.raises(GradientError, match=r"mark_dirty was called with float64\(1,\), a view"):
-        Doubled.apply((leaf(1.0, 2.0) * 1.0)[:1])
+    with pytest.raises(GradientError, match=r"forward writes into float64\(1,\), a view"):
+        Doubled.apply(leaf(1.0, 2.0)[:1])
+    x = leaf(1.0, 2.0)
+    z = x * 1.0
+    part = Doubled.apply(z[:1])
+    assert z.tolist() == [2.0, 2.0] and mg.grad((z * z).sum(), x, retain_graph=True).tolist() == [8.0, 4.0]
+    part.mul_(3.0)
+    Doubled.apply(z)
+    assert mg.grad((z * z).sum(), x).tolist() == [288.0, 16.0]  # (12 x0)**2 + (2 x1)**2
     with pytest.raises(GradientError, match=r"expects an argument of forward that forward also returns"):
         function(lambda ctx, x: (ctx.mark_dirty(x), x * 2.0)[1], slope).apply(x * 1.0)
 
@@ -443,10 +501,9 @@ def test_a_function_without_vmap_warns_once_with_its_own_remedy(monkeypatch: pyt
         mg.func.vmap(own.apply)(x)
     assert len(found) == 1 and "batch=" not in str(found[0].message)
     assert looped == {own}, "a call must not stay alive"
-    own.generate_vmap_rule = True
     looped.clear()
-    with pytest.warns(UserWarning, match="generate_vmap_rule has no effect"):
-        mg.func.vmap(own.apply)(x)
+    own.generate_vmap_rule = True
+    assert mg.func.vmap(own.apply)(x).tolist() == [[1.0], [9.0]] and not looped
 
 
 def test_a_kernel_of_ones_own() -> None:
@@ -486,3 +543,56 @@ def test_what_a_call_holds_goes_with_its_result() -> None:
         assert seen[0]() is None
     finally:
         gc.enable()
+
+
+def test_a_function_with_a_context_has_a_derivative_forward() -> None:
+    class Twice(mg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_forward(x * 2.0)
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return ctx.saved_tensors[0] * t
+
+        @staticmethod
+        def vjp(ctx: Any, g: Any) -> Any:
+            return 2.0 * ctx.saved_tensors[0] * g
+
+    x, dual = leaf(3.0), mg.autograd.forward_ad
+    with dual.dual_level():
+        value, tangent = dual.unpack_dual(Twice.apply(dual.make_dual(x, row(10.0))))
+        assert tangent.tolist() == [60.0] and mg.grad(value.sum(), x).tolist() == [6.0]
+    assert mg.func.jvp(Twice.apply, (row(3.0),), (row(10.0),))[1].tolist() == [60.0]
+
+
+def test_a_generated_rule_of_vmap_is_the_rule_of_the_parts() -> None:
+    class Product(mg.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x: Any, w: Any, power: int = 2) -> Any:
+            return x**power * w, power
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            x, w, _ = inputs
+            y, ctx.power = output
+            assert y.shape == x.shape == w.shape == (2,)
+            ctx.save_for_backward(x, y)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, _: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return g * ctx.power * y / x, g * x**ctx.power, None
+
+    x, w = mg.Var([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], dtype="float64", device="reference"), leaf(1.0, 10.0)
+    y = mg.func.vmap(lambda x: Product.apply(x, w, 2)[0])(x)
+    assert y.tolist() == [[1.0, 40.0], [9.0, 160.0], [25.0, 360.0]]
+    assert mg.grad(y.sum(), [x, w])[1].tolist() == [35.0, 56.0]
+    assert mg.grad(mg.func.vmap(lambda x: Product.apply(x, w, 2)[0])(x).sum(), x).tolist() == [
+        [2.0, 40.0], [6.0, 80.0], [10.0, 120.0]]  # fmt: skip
+    each = mg.func.vmap(mg.func.grad(lambda x, w: Product.apply(x, w, 2)[0].sum()), (0, None))(x.detach(), w.detach())
+    assert each.tolist() == [[2.0, 40.0], [6.0, 80.0], [10.0, 120.0]]

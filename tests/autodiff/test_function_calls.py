@@ -121,8 +121,7 @@ def test_two_marked_arguments_are_known_by_their_versions() -> None:
             results[k].add_(1.0)
         with pytest.raises(GradientError, match=rf"the result of Own\.y{k}\(1,\) was changed in place"):
             mg.grad(results[k], x)
-        with pytest.raises(StorageError, match=rf"Own\(1,\) saved its result 'y{k}', float64\(1,\), at version 1"):
-            mg.grad(results[1 - k], x)
+        assert mg.grad(results[1 - k], x).tolist() == [3.0 - k], "the other result was not written"
 
 
 def test_a_view_from_before_shows_what_a_function_did_that_marks_and_writes_nothing() -> None:

@@ -275,8 +275,8 @@ def test_retain_grad_adds_up_and_is_no_affair_of_a_leaf() -> None:
     y.grad = None
     mg.grad((y * 2.0).sum(), [x, y])
     assert y.grad.tolist() == [2.0]
-    with pytest.raises(GradientError, match="can only be set to None"):
-        y.grad = x
+    y.grad = mg.tensor([5.0], dtype=y.dtype, device=y.device)
+    assert y.grad.tolist() == [5.0] and y.retains_grad
     with pytest.raises(
         GradientError, match=r"retain_grad: expected a tensor that requires a gradient, got float64\(1,\)"
     ):
@@ -463,3 +463,17 @@ def test_gradients_of_two_passes_add_up_before_late_hooks_see_them() -> None:
     for _ in range(2):
         (x * x).sum().backward()
     assert seen == [[2.0, 4.0], [4.0, 8.0]]
+
+
+def test_hooks_of_a_leaf_s_node_run_around_the_accumulation() -> None:
+    x, log = leaf(1.0), []
+    node = x.expand_as(x).grad_fn.next_functions[0][0]
+    node.register_prehook(lambda gs: (log.append("node"), (gs[0] * 10.0,))[1])
+    x.register_hook(lambda g: log.append("tensor"))
+    node.register_hook(lambda none, gs: log.append((none, gs[0].item(), x.grad.item())))
+    (x * 2.0).sum().backward()
+    assert log == ["tensor", "node", ((), 20.0, 20.0)]
+    log.clear()
+    assert mg.grad((x * 2.0).sum(), x).tolist() == [2.0] and log == ["tensor"]
+    node(mg.full_like(x, 5.0))
+    assert x.grad.tolist() == [25.0]

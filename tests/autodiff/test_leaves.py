@@ -10,7 +10,7 @@ import pytest
 from points import row
 
 import minigrad as mg
-from minigrad.errors import DTypeError, GradientError, ShapeError, StorageError
+from minigrad.errors import DTypeError, GradientError, StorageError
 
 DTYPE: Any = {"dtype": "float64", "device": "reference"}
 
@@ -136,11 +136,23 @@ def test_data_is_the_values_without_history() -> None:
     assert y.tolist() == [5, 6]
     with pytest.raises(GradientError, match="was changed in place"):
         y.sum().backward()
-    with pytest.raises(
-        ShapeError, match=r"data: the value must have the shape of the Var float64\(2,\), got shape \(3,\)"
-    ):
-        x.data = row(1, 2, 3)
     x.data = x.data  # as `x.data -= step` does after the subtraction
     assert x.tolist() == [6, 8]
     with pytest.raises(StorageError, match=r"data: the value must not share memory with the Var"):
         x.data = x.data.flip(0)
+
+
+def test_data_of_another_kind_moves_a_leaf_to_new_memory() -> None:
+    for value in (row(1, 2, 3), row(1, 2).float()):
+        x = mg.Var([1, 2], **DTYPE)
+        loss = (x * x).sum()
+        x.data = value
+        assert x.is_variable and x.tolist() == value.tolist() and x.dtype is value.dtype
+        assert mg.grad((x * x).sum(), x).tolist() == (value * 2).tolist() and value._version == 0
+        with pytest.raises(StorageError, match="changed in place"):
+            loss.backward()
+    with mg.no_grad():
+        assert x.numpy().tolist() == [1, 2] and x.set_(mg.ones(3, device="reference")).shape == (3,)
+    assert x.requires_grad and x.is_variable
+    with pytest.raises(GradientError, match="detach"):
+        x.numpy()

@@ -150,7 +150,9 @@ def test_a_joint_rule_that_leaves_out_what_was_asked_for_is_named(create_graph: 
 
 def test_only_a_joint_rule_is_told_what_is_asked_for() -> None:
     with pytest.raises(
-        DeclarationError, match="'asked' in a derivative rule of alone is neither a parameter nor a static fact"
+        DeclarationError,
+        match=r"'asked' in a derivative rule of alone is neither a parameter nor a static fact; use one of "
+        r"x_\{shape, dtype, layout, device\}, y_\{.*\}, in_\{.*\}, in_shapes, position$",
     ):
 
         @mg.elementwise(dtype=mg.rules.promote, vjp=(lambda g, *, asked: g,))
@@ -228,6 +230,10 @@ CONVERTING: dict[str, tuple[Callable[..., Any], str]] = {
 def test_a_rule_that_converts_tensors_to_numbers_is_named(name: str, create_graph: bool) -> None:
     rule, words = CONVERTING[name]
     x = mg.Var([1.0, 2.0, 3.0], device="reference")
+    if name == "numpy" and not create_graph:  # the rule is not recorded, so its result is right
+        op_with(rule)(x).backward()
+        assert x.grad.tolist() == pytest.approx(np.cos([1.0, 2.0, 3.0]).tolist())
+        return
     with pytest.raises((ShapeError, GradientError), match=f"cube: .*'x' at {line_of(rule)} {words}") as error:
         op_with(rule)(x).backward(create_graph=create_graph)
     assert "detach" not in str(error.value) and "tolist" not in str(error.value)

@@ -271,13 +271,19 @@ def test_24_a_mask_and_an_index_tensor() -> None:
     assert slopes(y, x, v) == [[0, 1, 1], [0, 1]], "the last write stands; in PyTorch both have a gradient of 1"
 
 
-def test_25_versions_are_of_the_whole_and_old_uses_keep_their_gradient() -> None:
+def test_25_a_write_beside_a_saved_part_keeps_it_and_old_uses_keep_their_gradient() -> None:
+    for part in (1, slice(0, 1), slice(None)):  # only the first is beside the element that is saved
+        x = leaf(1, 2)
+        y = x * 1.0
+        z = (y[:1] * y[:1]).sum()
+        y[1] = 7.0
+        y[part] = 7.0
+        if part == 1:
+            assert slopes(z + y.sum(), x) == [[3, 0]]
+        else:
+            with pytest.raises(StorageError, match="saved its operand"):
+                z.backward()
     x = leaf(1, 2)
-    y = x * 1.0
-    z = (y[:1] * y[:1]).sum()
-    y[1] = 7.0
-    with pytest.raises(StorageError, match="saved its operand"):
-        z.backward()
     y = x * 1.0
     old = y.sum()
     y.mul_(5.0)

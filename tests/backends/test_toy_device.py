@@ -111,13 +111,14 @@ def scant(toy):
 
 
 SPEC, ONE, INDEX = (Spec(Layout.contiguous(s), d) for s, d in (((3, 4), f32), ((3, 1), f32), ((3, 4), i64)))
+LONG, WIDE = (Spec(Layout.contiguous(shape), f32) for shape in ((197,), (99, 99)))
 
 
 @pytest.mark.parametrize(
     ("request_", "outs", "operands", "missing"),
     [
         (requests.Gather(1), SPEC, (SPEC, INDEX), "Gather"),
-        (requests.PutBack(Layout.make(SPEC.shape, (1, 1))), SPEC, (SPEC,), "ScatterAdd"),
+        (requests.PutBack(Layout.make((99, 99), (1, 1))), LONG, (WIDE,), "ScatterAdd"),
         (requests.Product(), SPEC, (Spec(Layout.contiguous((3, 3)), f32), SPEC), "Reduce"),
         (requests.Extreme(scan.NOT_LESS, 1), (ONE, Spec(ONE.layout, i64)), (SPEC,), "Gather"),
     ],

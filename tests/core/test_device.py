@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import threading
 
 import pytest
 
@@ -58,3 +59,27 @@ def test_the_default_device_can_be_set():
     finally:
         set_default_device("cpu")
     assert default_device() is CPU
+
+
+def test_a_block_of_a_device_sets_the_default():
+    before = default_device()
+    with as_device("reference") as device:
+        with pytest.raises(DeviceError, match=r"got 'cpu' inside a block of 'reference', .* write `with mg.device"):
+            set_default_device("cpu")
+        assert default_device() is device is REFERENCE
+        with CPU:
+            assert default_device() is CPU
+        with pytest.raises(ZeroDivisionError), CPU, CPU:
+            raise ZeroDivisionError
+        assert default_device() is REFERENCE
+    assert default_device() is before
+
+
+def test_a_block_of_a_device_is_of_its_thread():
+    found = []
+    with REFERENCE:
+        thread = threading.Thread(target=lambda: found.append(default_device()))
+        thread.start()
+        thread.join()
+        assert default_device() is REFERENCE
+    assert found == [CPU] and default_device() is CPU

@@ -190,8 +190,8 @@ def test_debug_fills_show_in_every_buffer(dtype):
     allocator = CpuAllocator(fill="junk")
     for _ in range(2):
         junk = allocator.allocate(10, dtype)
-        if dtype.is_float:
-            assert np.isnan(junk.view(dtype.numpy).astype(np.float64)).all()
+        if dtype.is_inexact:
+            assert np.isnan(junk.view(dtype.numpy).astype(np.complex128)).all()
         else:
             assert (junk.view(np.uint8) == (1 if dtype is bool_ else 0xCD)).all()
         allocator.free(junk)

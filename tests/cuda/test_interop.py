@@ -102,7 +102,7 @@ def test_what_is_foreign_is_kept_while_it_is_used_and_freed_then(simulator):
     assert alive() is None and len(dlpack.alive) == before
 
 
-@pytest.mark.parametrize("dtype", ALL, ids=str)
+@pytest.mark.parametrize("dtype", [dtype for dtype in ALL if not dtype.is_complex], ids=str)  # CUDA has no complex
 def test_every_dtype_goes_out_and_comes_in(simulator, dtype):
     x = mg.tensor([0, 1, 1, 0], dtype=dtype, device="cuda")
     y = mg.from_dlpack(x[1:3])

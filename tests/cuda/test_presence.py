@@ -127,8 +127,9 @@ def test_the_simulator_needs_no_compiler():
 # are called, names that other libraries ask a tensor for, and remarks.
 MENTIONS = {
     "__init__.py", "__main__.py", "amp/autocast.py", "amp/grad_scaler.py", "api/constructors.py",
-    "api/interop/arrays.py", "api/interop/protocols.py", "api/legacy.py", "api/pytorch.py", "backends/cudnn.py",
-    "backends/registry.py", "cli/doctor.py", "config.py", "core/device.py", "core/storage.py", "data/loader.py",
+    "api/interop/arrays.py", "api/interop/protocols.py", "api/legacy.py", "api/pytorch.py", "autograd/graph.py",
+    "backends/__init__.py", "backends/cudnn.py", "backends/registry.py", "backends/switches.py",
+    "cli/doctor.py", "config.py", "core/device.py", "core/storage.py", "data/loader.py",
     "declare/advice.py", "kernels/objects.py", "kernels/scalar.py", "kernels/target.py", "learning/exercises/gpu.py",
     "nn/modules/moving.py", "nn/utils/rnn.py", "random.py",
 }  # fmt: skip

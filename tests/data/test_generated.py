@@ -86,7 +86,7 @@ def test_a_flip_mirrors_some_images() -> None:
     assert 10 < mirrored.sum() < 30 and (flipped[~mirrored] == x.numpy()[~mirrored]).all()
     for p, expected in ((0.0, x.numpy()), (1.0, x.numpy()[..., ::-1])):
         assert (data.RandomHorizontalFlip(p)(x).numpy() == expected).all()
-    with pytest.raises(ArgumentError, match="p: expected a probability"):
+    with pytest.raises(ArgumentError, match="p must be a probability from 0 to 1"):
         data.RandomHorizontalFlip(1.5)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from minigrad import data
-from minigrad.data import cifar
+from minigrad.data import vision
 from minigrad.errors import ArgumentError, FileError
 
 DRAW = np.random.default_rng(0)
@@ -186,7 +186,7 @@ def test_a_pickle_is_not_executed(tmp_path: Path) -> None:
     for call in ((os.mkdir, (str(tmp_path / "made"),)), (eval, ("1",)), (getattr, ("a", "upper")), (np.load, ("x",))):
         path.write_bytes(pickle.dumps({"data": Evil(*call)}, 2))
         with pytest.raises(FileError, match=r"evil: the pickle calls \w+\.\w+, .*the file is not read"):
-            cifar.read_pickle(str(path))
+            vision.read_pickle(str(path))
     assert not (tmp_path / "made").exists()
 
 

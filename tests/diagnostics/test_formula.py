@@ -15,9 +15,8 @@ from selection import over_rows
 
 import minigrad as mg
 from minigrad.autodiff.holding import values_of
-from minigrad.diagnostics.bodies import Term
 from minigrad.diagnostics.flow import flow
-from minigrad.diagnostics.formula import barred, forward_of, rules_of
+from minigrad.diagnostics.formula import Term, barred, forward_of, rules_of
 from minigrad.errors import MinigradError
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor

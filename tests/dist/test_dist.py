@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
-from minigrad.dist.launcher import cause, mpiexec
+from minigrad.dist.group import cause, mpiexec
 
 PROGRAM = Path(__file__).resolve().parent.parent / "dist_program.py"
 TRAINING = PROGRAM.with_name("dist_training.py")

@@ -210,7 +210,7 @@ def test_bad_use_is_answered_in_a_sentence() -> None:
         (lambda: f.vjp(squares, X)[1]([X]), ArgumentError, r"vjp: cotangents must be nested .* got list\(\*\)"),
         (lambda: f.vjp(squares), ArgumentError, r"vjp: expected primals for"),
         (lambda: f.vjp(lambda x: 3, X), ArgumentError, r"vjp: the function .* must return tensors, got int 3"),
-        (lambda: f.jacrev(squares, chunk_size=0), ArgumentError, r"jacrev: chunk_size must be a positive int"),
+        (lambda: f.jacrev(squares, chunk_size=0), ArgumentError, r"jacrev: chunk_size must be positive"),
         (lambda: f.jacobian(squares, mode="up"), ArgumentError, r"jacobian: mode must be 'reverse' or 'forward'"),
         (lambda: f.hvp(squares, X, X), ArgumentError, r"hvp: primals and tangents must be tuples"),
     ]  # fmt: skip

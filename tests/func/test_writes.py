@@ -129,11 +129,33 @@ def without_recording(x: Any) -> Any:
     ids=lambda x: getattr(x, "__name__", ""),
 )
 def test_what_somebody_else_sees_is_refused(function: Any, words: str) -> None:
-    for transformed in (vmap(function), lambda x: jvp(function, (x,), (x,))):
+    for transformed in (vmap(function), lambda x: jvp(function, (x,), (x,)))[function is an_input :]:
         with pytest.raises(GradientError, match=words):
             transformed(MANY)
     with pytest.raises(GradientError, match=words):
         vmap(grad(lambda x: function(x).sum()))(MANY)
+
+
+def test_a_write_into_an_input_of_vmap_reaches_the_caller_s_tensor() -> None:
+    def assigned(x: Any, factor: float = 2.0) -> Any:
+        old = x * 1.0
+        x[0] = 10.0
+        x *= factor
+        return old, x.sum()
+
+    for dim, after in ((0, [[20.0, 4.0], [20.0, 8.0]]), (1, [[20.0, 20.0], [6.0, 8.0]])):
+        x = mg.tensor([[1.0, 2.0], [3.0, 4.0]], dtype="float64", device="reference")
+        old, total = vmap(assigned, dim, out_dims=(dim, 0))(x)
+        assert old.tolist() == [[1.0, 2.0], [3.0, 4.0]] and x.tolist() == after
+        assert total.tolist() == x.sum(1 - dim).tolist()
+    w = mg.Var([[1.0, 2.0]], dtype="float64", device="reference")
+    y = w * 1.0
+    vmap(lambda x: x.mul_(3.0))(y)
+    assert mg.grad((y * y).sum(), w).tolist() == [[18.0, 36.0]]
+    with pytest.raises(GradientError, match="cannot write into a Var"):
+        vmap(lambda x: x.mul_(3.0))(w)
+    with pytest.raises(GradientError, match="is an input of a transform"):
+        vmap(lambda a, b: a.add_(b))(y, y)
 
 
 def test_what_does_not_fit_or_belongs_further_in_is_refused() -> None:

@@ -478,3 +478,14 @@ def test_a_copy_to_another_device_of_the_host(first: str, second: str) -> None:
     for _ in range(4):
         y = f(x)
         assert y.tolist() == [1.0, 8.0] and str(y.device) == first
+
+
+def test_samples_of_a_multinomial_need_no_value_of_a_tensor() -> None:
+    weights = mg.tensor([[0.0, 0.0, 1.0], [1.0, 2.0, 0.0]], device="reference")
+    for replacement in (True, False):
+        f = mg.jit(lambda w, again=replacement: mg.multinomial(w, 1, replacement=again))
+        for _ in range(4):
+            (first,), (second,) = f(weights).tolist()
+            assert first == 2 and second in (0, 1)
+    with pytest.raises(mg.ArgumentError, match="multinomial"):
+        mg.multinomial(-weights, 1)

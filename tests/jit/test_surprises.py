@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import random
 import threading
+import warnings
 from collections import deque
 from functools import partial
 from queue import SimpleQueue
@@ -724,3 +728,97 @@ def test_tensors_in_objects_of_the_library_are_found(make: Any, use: Any) -> Non
     with mg.no_grad():
         w.mul_(2.0)
     assert f.last is not None and np.array_equal(f(x).numpy(), use(made, x).detach().numpy())
+
+
+def test_numbers_of_numpy_are_read_at_each_call() -> None:
+    f = mg.jit(lambda x, s: x * s)
+    x = mg.ones(2, device="reference")
+    numbers = [np.float32(2), np.float32(2), np.float32(2), np.float32(3), np.int64(4), np.float32(0.1), np.float32(2)]
+    for number in numbers:
+        assert f(x, number).tolist() == (x * number).tolist()
+
+
+def test_a_number_from_a_global_generator_is_reported() -> None:
+    draws = {"Python's module random": random.random, "np.random": np.random.rand}
+    for name, draw in draws.items():
+        step, x = mg.jit(lambda x, draw=draw: x * draw()), mg.ones(2)
+        step(x)
+        with pytest.warns(UserWarning, match=f"draws a number from {name}"):
+            step(x)
+        assert np.array_equal(step(x).numpy(), step(x).numpy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step = mg.jit(lambda x: x * mg.rand(2))
+        [step(x) for _ in range(3)]
+
+
+def test_a_jitted_module_has_the_attributes_of_the_module() -> None:
+    model = mg.nn.Sequential(mg.nn.Linear(3, 2), mg.nn.Dropout(0.5))
+    step, x = mg.jit(model), mg.ones(4, 3)
+    assert step.eval() is step and not model.training and step.train() is step and model.training
+    assert [*map(id, step.parameters())] == [*map(id, model.parameters())]
+    assert step.state_dict().keys() == model.state_dict().keys() and step.get_submodule("0") is model[0]
+    step.training = False
+    assert model.training is False and "training" not in vars(step)
+    step.to(mg.float64)
+    assert model[0].weight.dtype is mg.float64
+    optimizer = mg.optim.SGD(step.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        step(x.to(mg.float64)).sum().backward()
+        optimizer.step()
+    with pytest.raises(AttributeError, match="absent"):
+        _ = step.absent
+    assert copy.copy(step).function is model and mg.jit(lambda x: x).__name__ == "<lambda>"
+
+
+@pytest.mark.usefixtures("reference")
+def test_a_jitted_layer_is_a_child_of_a_module() -> None:
+    net, x = mg.nn.Sequential(mg.nn.Tanh()), mg.ones(4, 3)
+    net.layer = layer = mg.jit(mg.nn.Linear(3, 2))
+    net.add_module("part", mg.jit(mg.nn.Sequential(mg.nn.Linear(2, 2))))
+    assert isinstance(layer, mg.nn.Module) and not isinstance(mg.jit(len), mg.nn.Module)
+    keys = ["layer.weight", "layer.bias", "part.0.weight", "part.0.bias"]
+    assert [name for name, _ in net.named_parameters()] == keys == [*net.state_dict()]
+    assert net.get_submodule("part.0").weight is net.get_parameter("part.0.weight")
+    assert net.eval() is net and not layer.training
+    net.load_state_dict({key: value * 0 + 1 for key, value in net.state_dict().items()})
+    twin = copy.deepcopy(net)
+    step, optimizer = mg.jit(lambda x: net.part(net.layer(x)).sum()), mg.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (step(x) + net.part(net.layer(x)).sum()).backward()
+        optimizer.step()
+    assert net.layer.weight[0, 0].item() != 1.0 and twin.layer.weight[0, 0].item() == 1.0
+    with pytest.raises(AttributeError, match=r"Linear has no parameter 'wrong', only weight, bias"):
+        net.get_parameter("layer.wrong")
+
+
+@pytest.mark.usefixtures("reference")
+def test_a_jitted_module_is_copied_pickled_and_takes_new_attributes() -> None:
+    model = mg.nn.Linear(2, 3)
+    jitted, x = mg.jit(model), mg.ones(1, 2)
+    for _ in range(3):
+        wanted = jitted(x).detach()
+    for other in (copy.deepcopy(jitted), pickle.loads(pickle.dumps(jitted))):
+        assert other(x).detach().equal(wanted) and other.weight is not model.weight
+    jitted.extra = mg.nn.Parameter(mg.ones(1))
+    assert "extra" in model.state_dict()
+    del jitted.extra
+    assert "extra" not in dict(jitted.named_parameters())
+    assert pickle.loads(pickle.dumps(at_module_level)) is at_module_level is copy.copy(at_module_level)
+
+
+@mg.jit
+def at_module_level(x: mg.Tensor) -> mg.Tensor:
+    return x * 2
+
+
+def test_the_marks_of_pytorchs_compiler_change_nothing() -> None:
+    @mg.jit.ignore
+    @mg.jit.unused
+    @mg.jit.export
+    def doubled(x: Any) -> Any:
+        return x if mg.jit.is_scripting() or mg.jit.is_tracing() else x * 2
+
+    assert doubled(3) == 6

@@ -296,9 +296,9 @@ def test_integer_sums_wrap_around():
     assert launch(backend.scatter_add, blank((1,), i8), x, i, y, dim=0).tolist() == [-56]
 
 
-def test_a_half_is_rounded_after_each_addition():
+def test_halves_are_added_in_float32_and_rounded_once():
     x, i, y = arrange(np.zeros(1), f16), arrange(np.zeros(3, np.int64)), arrange(np.array([2048.0, 1.0, 1.0]), f16)
-    assert launch(backend.index_add, blank((1,), f16), x, i, y, dim=0).tolist() == [2048.0]
+    assert launch(backend.index_add, blank((1,), f16), x, i, y, dim=0).tolist() == [2050.0]
 
 
 def test_equal_indices_add_in_index_order():

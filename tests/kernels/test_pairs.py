@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.backends.cpu import product
+from minigrad.backends.cpu import product, tiles
 from minigrad.config import override
 from minigrad.kernels.cpu.processor import multiplies_pairs
 
@@ -16,8 +16,8 @@ ULP = 2.0**-7  # of bfloat16, relative; a rounding errs by half of it
 needs_pairs = pytest.mark.skipif(not multiplies_pairs(), reason="the processor does not multiply pairs of bfloat16")
 PLAIN = """
 import minigrad as mg
-from minigrad.backends.cpu import product
-product.multiplies_pairs, product.MANY_PAIRS = (lambda: True), 1
+from minigrad.backends.cpu import product, tiles
+product.multiplies_pairs, product.MANY_PAIRS, tiles.are_allowed = (lambda: True), 1, lambda: False
 mg.manual_seed(0)
 a, b = mg.randn(33, 35).bfloat16(), mg.randn(40, 35).bfloat16().mT
 pairs = (a @ b).float()
@@ -25,6 +25,12 @@ product.multiplies_pairs = lambda: False
 mg.settings.winograd = not mg.settings.winograd    # plans are made again
 assert mg.allclose(pairs, (a @ b).float(), rtol=0.01, atol=0.05), "plain Python"
 """
+
+
+@pytest.fixture(autouse=True)
+def without_tiles(monkeypatch):
+    """Where the processor has AMX, its tiles would compute these products."""
+    monkeypatch.setattr(tiles, "are_allowed", lambda: False)
 
 
 def operand(generator, batch, rows, cols, turned):

@@ -216,6 +216,46 @@ def test_a_folder_that_others_could_write_to_is_not_trusted(cache, said):
     assert "can be written by other users" in said()
 
 
+def test_a_site_cache_is_read_and_never_written(cache, tmp_path, said):
+    before = contents(cache)
+    with override(cache_dir=tmp_path / "own", site_cache_dir=cache):
+        assert run(3)[0] == 15 and run(3)[1].origin == "site cache"
+        assert run(11)[1].origin == "compiled"
+    assert contents(cache) == before and said() == ""
+    assert len(list((tmp_path / "own" / "kernels").glob("*.o"))) == 1
+
+
+def remove(folder):
+    shutil.rmtree(folder)
+
+
+def open_to_others(folder):
+    folder.chmod(0o777)
+
+
+def damage_all(folder):
+    for path in folder.glob("*.o"):
+        path.write_bytes(b"no")
+
+
+@pytest.mark.parametrize("spoil", [remove, open_to_others, damage_all])
+def test_a_site_cache_that_cannot_be_trusted_leaves_ops_at_work(cache, tmp_path, said, spoil):
+    spoil(cache / "kernels")
+    with override(cache_dir=tmp_path / "own", site_cache_dir=cache):
+        value, kernel = run(3)
+        assert value == 15 and kernel.origin == "compiled"
+    assert ("site's kernel cache" in said()) == (spoil is not damage_all)
+
+
+def test_a_site_cache_of_another_user_is_not_read(cache, tmp_path, said, monkeypatch):
+    (tmp_path / "own").mkdir()
+    with override(cache_dir=tmp_path / "own", site_cache_dir=cache):
+        status = os.stat(cache / "kernels")
+        theirs = os.stat_result((*status[:4], status.st_uid + 1, *status[5:]))
+        monkeypatch.setattr(Path, "stat", lambda path, **named: theirs if path == cache / "kernels" else os.stat(path))
+        assert run(3)[1].origin == "compiled" and "must belong to root or to you" in said()
+
+
 def test_a_read_only_folder_stays_read_only_and_its_kernels_are_loaded(cache, said, monkeypatch):
     def refuse(path, content, over=True):  # the root user may write despite the mode
         raise PermissionError(13, "Permission denied", str(path))
@@ -372,3 +412,20 @@ def test_the_text_that_was_published_first_stays(tmp_path: Path) -> None:
     assert path.read_bytes() == b"first" and len(list(tmp_path.iterdir())) == 1
     store.publish(path, "third")
     assert path.read_bytes() == b"third"
+
+
+def test_the_clock_of_calls_stands_still_while_a_kernel_is_made(monkeypatch):
+    clock = [10.0]
+
+    def make(name, file, text):
+        clock[0] += 5.0
+        return store.Kernel(file, 0, "test")
+
+    monkeypatch.setattr(store, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(store, "make", make)
+    monkeypatch.setattr(store, "loaded", {})
+    monkeypatch.setattr(store, "_making", [0.0])
+    began = store.running_time()
+    store.load("five_seconds", "text")
+    clock[0] += 1.0
+    assert store.running_time() - began == 1.0

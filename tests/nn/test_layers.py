@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 from typing import Any
 
@@ -73,16 +75,63 @@ def test_a_lazy_layer_becomes_the_ordinary_one(each: Case) -> None:
     if each.name.startswith("Instance"):
         arguments = {"affine": False, "track_running_stats": False} | arguments
     lazy, loaded = [getattr(mg.nn, f"Lazy{each.name}")(*each.args[1:], **arguments) for _ in range(2)]
-    assert lazy.has_uninitialized_params() and not list(lazy.parameters())
+    parameters, sized = list(lazy.parameters()), [x for x in lazy.buffers() if isinstance(x, mg.nn.UninitializedBuffer)]
+    assert lazy.has_uninitialized_params() == bool(parameters or sized)
+    assert all(isinstance(p, mg.nn.UninitializedParameter) for p in parameters)
     calls: list[Any] = []
     lazy.register_forward_hook(lambda module, args, y: calls.append(type(module).__name__))
     x = mg.tensor(made(kind, shape), device="reference")
     y = lazy.eval()(x)
     ordinary = getattr(mg.nn, each.name)(*each.args, **arguments).eval()
     assert type(lazy) is type(ordinary) and repr(lazy) == repr(ordinary) and calls == [each.name]
+    assert all(p is q for p, q in zip(lazy.parameters(), parameters, strict=True))
     if lazy.state_dict():
         loaded.load_state_dict(lazy.state_dict())
         assert np.array_equal(loaded.eval()(x).detach().numpy(), y.detach().numpy())
+
+
+@pytest.mark.parametrize("make", ["SGD", "Adam", "AdamW", "RMSprop", "NAdam", "LBFGS"])
+def test_an_optimizer_made_before_the_first_call_trains_a_lazy_layer(make: str) -> None:
+    kwargs = {"device": "reference", "dtype": mg.float64}
+    model = mg.nn.Sequential(mg.nn.LazyLinear(3, bias=False, **kwargs), mg.nn.LazyLinear(1, bias=False, **kwargs))
+    optimizer = getattr(mg.optim, make)(model.parameters(), lr=0.005)
+    x = mg.linspace(-1.0, 1.0, 8, **kwargs).reshape(4, 2)
+
+    def closure() -> mg.Tensor:
+        optimizer.zero_grad()
+        loss = (model(x) - 1.0).square().mean()
+        loss.backward()
+        return loss
+
+    losses = [float(optimizer.step(closure)) for _ in range(4)]
+    assert losses == sorted(losses, reverse=True) and losses[0] > losses[-1]
+
+
+def test_a_state_with_tensors_without_shapes() -> None:
+    lazy, full = mg.nn.LazyLinear(2, device="reference"), mg.nn.Linear(3, 2, device="reference")
+    for twin in (copy.deepcopy(lazy), pickle.loads(pickle.dumps(lazy))):
+        assert twin.weight is not lazy.weight and twin(mg.ones(1, 3, device="reference")).shape == (1, 2)
+    with pytest.raises(RuntimeError, match="shape of an uninitialized tensor in the state"):
+        full.load_state_dict(lazy.state_dict())
+    with pytest.raises(RuntimeError, match="nothing was loaded"):
+        lazy.load_state_dict({**full.state_dict(), "other": full.bias})
+    assert lazy.has_uninitialized_params()
+    lazy.load_state_dict(full.state_dict())
+    assert not lazy.has_uninitialized_params() and type(lazy).__name__ == "LazyLinear"
+    lazy(mg.ones(1, 3, device="reference"))
+    assert type(lazy) is mg.nn.Linear and lazy.in_features == 3 and mg.equal(lazy.weight, full.weight)
+
+
+def test_ops_refuse_a_parameter_without_a_shape() -> None:
+    p = mg.nn.UninitializedParameter(device="reference")
+    for use in (lambda: p + 1.0, lambda: p.shape, lambda: mg.zeros_like(p), lambda: p.sum(), lambda: p[0], p.tolist):
+        with pytest.raises(RuntimeError, match="UninitializedParameter: the shape of an uninit"):
+            use()
+    p.requires_grad_(False)
+    p.materialize(2, dtype=mg.float64)
+    assert isinstance(p, mg.nn.Parameter) and not p.requires_grad and p.dtype is mg.float64 and p.shape == (2,)
+    moved = mg.nn.LazyLinear(2, device="reference").double()
+    assert moved(mg.ones(3, dtype=mg.float64, device="reference")).dtype is mg.float64
 
 
 @pytest.mark.parametrize("each", [each for each in CASES if each.random], ids=str)

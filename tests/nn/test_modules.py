@@ -361,6 +361,11 @@ def test_a_hook_after_loading_may_excuse_missing_keys() -> None:
     net = Net()
     net.register_load_state_dict_post_hook(lambda module, keys: keys.missing_keys.remove("scale"))
     net.load_state_dict({k: v for k, v in net.state_dict().items() if k != "scale"})
+    full = mg.nn.Linear(1, 1, device="reference")
+    full.register_load_state_dict_post_hook(lambda module, keys: keys.missing_keys.append("more"))
+    assert full.load_state_dict(full.state_dict(), strict=False).missing_keys == ["more"]
+    with pytest.raises(RuntimeError, match=r"a hook of Linear added missing keys, \['more'\]"):
+        full.load_state_dict(full.state_dict())
 
 
 # ---- conversions and copies
@@ -587,6 +592,9 @@ def test_many_models_run_as_one() -> None:
     np.testing.assert_allclose(run(params, buffers).detach().numpy(), expected)
     with pytest.raises(ArgumentError, match="the same class and the same mode"):
         mg.func.stack_module_state([Net(), nn.Identity()])
+    models[1].first.weight.requires_grad_(False)
+    with pytest.raises(ArgumentError, match=r"'first.weight' must require a gradient in all models or in none"):
+        mg.func.stack_module_state(models)
 
 
 def test_the_summary_counts_and_leaves_the_model_as_it_was() -> None:

@@ -181,3 +181,10 @@ def test_times_with_the_same_sequences_of_a_packed_batch_are_one_op(
     module(x)
     there, back = [(2, 3, 6), (3, 2, 6)], [(3, 2, 6), (2, 3, 6)]
     assert seen == [*there, *(back if backwards else [])] * 2  # layers
+
+
+def test_a_sequence_has_at_least_one_step() -> None:
+    for kind, shape, first in (("LSTM", (0, 2, 3), False), ("GRU", (2, 0, 3), True), ("RNN", (0, 3), True)):
+        with pytest.raises(mg.ShapeError, match="the sequence must have a length of at least 1"):
+            getattr(mg.nn, kind)(3, 4, batch_first=first, device="reference")(mg.ones(*shape, device="reference"))
+    assert mg.nn.RNN(3, 4, device="reference")(mg.ones(3, 0, 3, device="reference"))[0].shape == (3, 0, 4)

@@ -244,10 +244,14 @@ OLD = {
 
 @pytest.mark.parametrize("name", OLD)
 def test_a_normalized_weight_loads_the_keys_of_older_files(name: str) -> None:
-    saved, layer = (getattr(utils, name)(nn.Sequential(nn.Linear(3, 2, **HERE))[0]) for _ in range(2))
+    saved, layer = (getattr(utils, name)(nn.Linear(3, 2, **HERE)) for _ in range(2))
+    new = getattr(utils.parametrizations, name)(nn.Linear(3, 2, **HERE))
     state = saved.state_dict()
-    for ending, new in OLD[name].items():
-        state[f"weight_{ending}"] = state.pop(f"parametrizations.weight.{new}")
+    assert list(state) == ["bias", *[f"weight_{ending}" for ending in OLD[name]]]
+    assert all(mg.equal(getattr(saved, key), value) for key, value in state.items())
+    new.load_state_dict(state)
+    saved.load_state_dict(new.state_dict())
+    assert not hasattr(new, "weight_v") and set(new.state_dict()).isdisjoint(set(state) - {"bias"})
     around = nn.Sequential(copy.deepcopy(layer))
     around.load_state_dict({f"0.{key}": value for key, value in state.items()})
     layer.load_state_dict(state)
@@ -422,7 +426,51 @@ def test_a_skipped_initialization_leaves_the_generator_alone() -> None:
     mg.manual_seed(1)
     assert utils.skip_init(nn.Linear, 3, 2, device="reference").weight.shape == (2, 3)
     assert mg.rand(2, **HERE).tolist() == first
-    assert utils.convert_conv2d_weight_memory_format(conv := nn.Conv2d(1, 1, 1), mg.channels_last) is conv
+
+
+def test_layers_return_the_memory_format_of_their_input() -> None:
+    mg.manual_seed(0)
+    cases = {
+        4: [nn.Conv2d(2, 3, 2, **HERE), nn.MaxPool2d(2, return_indices=True), nn.AdaptiveAvgPool2d(2),
+            nn.BatchNorm2d(2, **HERE), nn.GroupNorm(2, 2, **HERE), nn.Upsample(scale_factor=2), nn.ReflectionPad2d(1),
+            nn.Dropout2d()],
+        5: [nn.Conv3d(2, 3, 2, **HERE), nn.AvgPool3d(2), nn.InstanceNorm3d(2),
+            nn.Upsample(scale_factor=2, mode="trilinear")],
+    }  # fmt: skip
+    for rank, layers in cases.items():
+        form = mg.channels_last if rank == 4 else mg.channels_last_3d
+        for layer in [each.eval() for each in layers]:
+            for x in (mg.rand(2, 2, *[4] * (rank - 2), **HERE), mg.rand(2, 4, *[4] * (rank - 2), **HERE)[:, ::2]):
+                last = x.contiguous(memory_format=form).requires_grad_()
+                plain = mg.Var(x.detach().clone())
+                y, wanted = layer(last), layer(plain)
+                for each, other in zip(*[z if isinstance(z, tuple) else (z,) for z in (y, wanted)]):
+                    assert each.is_contiguous(memory_format=form) and other.is_contiguous()
+                    np.testing.assert_allclose(each.tolist(), other.tolist(), rtol=1e-5, atol=1e-6)
+                if not isinstance(y, tuple):
+                    y.sum().backward()
+                    wanted.sum().backward()
+                    assert last.grad.strides == last.strides, "a gradient has the strides of its leaf"
+                    np.testing.assert_allclose(last.grad.tolist(), plain.grad.tolist(), rtol=1e-5, atol=1e-6)
+                    layer(last).sum().backward()
+                    assert last.grad.strides == last.strides, "a second backward pass adds in place"
+                    np.testing.assert_allclose(last.grad.tolist(), 2 * plain.grad.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_modules_convert_their_parameters_to_a_memory_format() -> None:
+    for convert in (
+        lambda net: net.to(memory_format=mg.channels_last),
+        lambda net: utils.convert_conv2d_weight_memory_format(net, mg.channels_last),
+    ):
+        net = nn.Sequential(nn.Conv2d(2, 3, 2, **HERE), nn.Linear(2, 2, **HERE))
+        weight, values = net[0].weight, net[0].weight.tolist()
+        assert convert(net) is net and net[0].weight is weight and weight.tolist() == values
+        assert weight.is_contiguous(memory_format=mg.channels_last) and net[1].weight.is_contiguous()
+    with pytest.raises(mg.ArgumentError, match="copy must be False"):
+        net.to("reference", copy=True)
+    for layer, x in ((nn.MaxPool2d(2), mg.rand(1, 0, 4, 4, **HERE)), (nn.ReflectionPad1d(1), mg.rand(2, 0, 4, **HERE))):
+        with pytest.raises(mg.ShapeError, match="no empty inner dim"):
+            layer(x)
 
 
 def test_packed_sequences_as_lists() -> None:
@@ -447,3 +495,54 @@ def test_signatures_are_pytorchs() -> None:
                 assert [(p.name, p.default) for p in ours] == [(p.name, p.default) for p in torchs], name
                 compared += 1
     assert compared >= 18
+
+
+@pytest.mark.parametrize("name", ["conv1d", "conv2d", "conv3d"])
+def test_gradients_of_convolutions_from_the_gradient_of_the_result(name: str) -> None:
+    dims, arguments = int(name[-2]), (2, 1, 1, 2)
+    x = mg.Var(np.sin(np.arange(8.0 * 5**dims)).reshape(2, 4, *[5] * dims), device="reference")
+    w = mg.Var(np.cos(np.arange(12.0 * 3**dims)).reshape(6, 2, *[3] * dims), device="reference")
+    y = getattr(nn.functional, name)(x, w, None, *arguments)
+    g = tensor(np.sin(np.arange(float(y.numel())))).reshape(y.shape)
+    want = mg.grad(y, [x, w], g)
+    got = (getattr(nn.grad, f"{name}_input")(x.shape, w, g, *arguments),
+           getattr(nn.grad, f"{name}_weight")(x, w.shape, g, *arguments))  # fmt: skip
+    for a, b in zip(got, want, strict=True):
+        assert a.requires_grad
+        np.testing.assert_allclose(a.detach().numpy(), b.numpy(), rtol=1e-12, atol=1e-12)
+    assert not getattr(nn.grad, f"{name}_input")(x.shape, w.detach(), g, *arguments).requires_grad
+
+
+def test_packed_sequences_are_converted() -> None:
+    packed = utils.rnn.pack_sequence([mg.tensor([1.5, 2.5]), mg.tensor([3.0])])
+    for name, dtype in (("double", "float64"), ("half", "float16"), ("long", "int64"), ("byte", "uint8")):
+        assert str(getattr(packed, name)().data.dtype).endswith(dtype)
+    assert packed.cpu().data.device == mg.device("cpu") and not packed.is_cuda and not packed.is_pinned()
+
+
+def test_backward_hooks_get_none_for_arguments_that_are_no_tensors() -> None:
+    class Mixed(nn.Module):
+        def forward(self, flag: bool, x: mg.Tensor, other: mg.Tensor) -> Any:
+            return x * 2.0, flag
+
+    seen: list[Any] = []
+    module, x = Mixed(), mg.Var([1.0, 2.0], device="reference")
+    module.register_full_backward_hook(lambda m, grad_input, grad_output: seen.append((grad_input, grad_output)))
+    module(True, x, mg.ones(1, device="reference"))[0].sum().backward()
+    ((grad_input, grad_output),) = seen
+    assert grad_input[0] is None and grad_input[1].tolist() == [2.0, 2.0] and grad_input[2].tolist() == [0.0]
+    assert grad_output[0].tolist() == [1.0, 1.0] and grad_output[1] is None
+
+
+def test_a_step_of_the_older_spectral_norm_begins_with_v() -> None:
+    layer = utils.spectral_norm(nn.Linear(2, 2, **HERE))
+    state = {
+        "bias": [0.0, 0.0],
+        "weight_orig": [[3.0, 1.0], [0.0, 1.0]],
+        "weight_u": [1.0, 0.0],
+        "weight_v": [0.0, 1.0],
+    }
+    layer.load_state_dict({name: tensor(value) for name, value in state.items()})
+    # v = (3, 1) / sqrt(10), u = (10, 1) / sqrt(101), so u.W.v = 101 / sqrt(1010)
+    want = np.array([[3.0, 0.0], [1.0, 1.0]]) / (101 / math.sqrt(1010))
+    np.testing.assert_allclose(layer(tensor(np.eye(2))).detach().numpy(), want, rtol=1e-12)

@@ -18,6 +18,7 @@ from cases import over
 
 from minigrad.learning.grading import MODULES
 from notebooks.teaching import mark
+from notebooks.teaching.marks import Notebook, write_feedback
 from notebooks.teaching.reading import Unreadable, cells_of, without_magics
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -223,6 +224,57 @@ def test_the_command_writes_a_table_a_summary_and_a_csv(tmp_path: Path, capsys: 
     rows = list(csv.reader(table.open(encoding="utf-8-sig")))
     assert rows[0] == ["student", "file", "exercise", "result", "reason", "seconds"] and len(rows) == 1 + 3 * 4 + 1
     assert {row[0] for row in rows[1:]} == {"eve", "'=fay", "gus", "hal"}
+
+
+CALLS = "def richardson(f, x, h):\n    return (4 * central(f, x, h / 2) - central(f, x, h)) / 3\n\n\n"
+CALLS += "check('01.2', richardson)"
+OWN = "def richardson(f, x, h):\n    return central(f, x, h)\n\n\ncheck('01.2', richardson)"
+
+
+@pytest.mark.parametrize(
+    ("cells", "result"),
+    [
+        ([WRONG, CALLS], "follows"),
+        ([WRONG, OWN], "wrong"),
+        ([RIGHT, OWN], "wrong"),
+        ([RIGHT, CALLS], "right"),
+        ([WRONG, RIGHT, CALLS], "right"),
+    ],
+)
+def test_an_answer_that_is_wrong_only_by_an_earlier_one_is_marked_as_such(cells, result, tmp_path: Path) -> None:
+    (tmp_path / "ada.py").write_text("\n\n# %%\n".join([IMPORT, *cells]))
+    (one,) = mark.notebooks_in(tmp_path)
+    mark.mark(one, USUAL)
+    (second,) = [m for m in one.marks if m.exercise == "01.2"]
+    assert second.result == result
+    assert (result == "follows") == ("it calls the answer to 01.1, which is wrong" in second.reason)
+
+
+def test_pages_beside_the_csv_list_common_reasons_and_tell_each_student(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for student, cells in {"ada": [WRONG], "bob": [WRONG], "cy": [RIGHT], "d/e": [WRONG, CALLS]}.items():
+        path = folder / student / "01_nudging.py"
+        path.parent.mkdir(parents=True)
+        path.write_text("\n\n# %%\n".join([IMPORT, *cells]))
+    assert mark.main([str(folder), "--csv", str(tmp_path / "marks.csv")]) == 0
+    common = (tmp_path / "marks.common.md").read_text()
+    assert (
+        common.startswith("# Common wrong answers\n\n## 01.1\n") and "| 3 | " in common and "| ada, bob, d |" in common
+    )
+    assert "wrong only because it calls the answer to 01.1" in common
+    pages = {path.stem: path.read_text() for path in (tmp_path / "marks.feedback").iterdir()}
+    assert set(pages) == {"ada", "bob", "cy", "d"}
+    assert pages["cy"].startswith("# cy\n\n1 of 4 exercises are right.\n\n- **01.1** right\n")
+    assert "- **01.1** wrong: " in pages["ada"] and "  Hint: " in pages["ada"] and "bob" not in pages["ada"]
+    assert "- **01.2** follows: " in pages["d"]
+
+
+def test_students_with_similar_names_have_separate_pages(tmp_path: Path) -> None:
+    names = ["b/x", "b?x", "B_x", "?"]
+    write_feedback(tmp_path / "pages", [Notebook(name, tmp_path / "01.py") for name in names])
+    pages = [path.read_text().splitlines()[0] for path in (tmp_path / "pages").iterdir()]
+    assert sorted(pages) == sorted(f"# {name}" for name in names)
 
 
 def test_a_report_on_one_exercise_has_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.window import Window
+from minigrad.core.shape import Window
 from minigrad.nn import functional
 from minigrad.ops.nn import convolution
 

@@ -72,6 +72,17 @@ def _lu(a: np.ndarray) -> np.ndarray:
     return a
 
 
+def _exp(a: np.ndarray) -> np.ndarray:
+    """The exponentials of matrices, by the series of a matrix that is divided by 1,024."""
+    total = term = np.broadcast_to(np.eye(a.shape[-1]), a.shape)
+    for k in range(1, 12):
+        term = term @ a / (1024 * k)
+        total = total + term
+    for _ in range(10):
+        total = total @ total
+    return total
+
+
 FACTORED = [
     *[_factored(f"lu_factor-{kind}", lambda x: mg.linalg.lu_factor(x).LU, _lu, "lu_factor", shapes=(shape,))
       for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4)))],
@@ -123,6 +134,11 @@ FACTORED = [
     *[_factored(f"matrix_norm{order}", lambda x, p=order: mg.linalg.matrix_norm(x, p),
                 lambda x, p=order: np.linalg.norm(x, p), shapes=((3, 2),)) for order in ("nuc", 2, -2)],
     _factored("norm-matrix", lambda x: mg.linalg.norm(x, 1), lambda x: np.linalg.norm(x, 1), shapes=((3, 2),)),
+    _factored("matrix_exp", mg.linalg.matrix_exp, _exp),
+    _factored("tensorinv", lambda x: mg.linalg.tensorinv(x.reshape(3, 3, 1), 1), lambda x: np.linalg.inv(x)[:, None],
+              shapes=((3, 3),)),
+    _factored("tensorsolve", lambda a, b: mg.linalg.tensorsolve(a.reshape(3, 3, 1), b), lambda a, b: np.linalg.solve(
+        a, b)[:, None], "solve", shapes=((3, 3), (3,))),
     _factored("matrix_power-negative", lambda x: mg.linalg.matrix_power(x, -2),
               lambda x: np.linalg.matrix_power(x, -2)),
     _factored("cholesky_ex", lambda x: mg.linalg.cholesky_ex(x @ x.mT).L,

@@ -170,6 +170,10 @@ ROWS = [
         dtypes=FLOATS, refuses=False, tolerance=16, kernels=False),
     Row("mvlgamma", lambda x: mg.mvlgamma(x, 2), lambda x: _each(lambda q: _lgamma(q) + _lgamma(q - 0.5) + math.log(
         math.pi) / 2)(x), ("above1",), (), dtypes=FLOATS, refuses=False, tolerance=16, kernels=False),
+    Row("igamma", lambda x: mg.igamma(mg.full_like(x, 3.0), x), lambda x: 1 - np.exp(-x) * (1 + x + x * x / 2),
+        ("positive",), (), dtypes=FLOATS, refuses=False, tolerance=16, shapes=((2, 2),), kernels=False),
+    Row("igammac", lambda x: mg.igammac(mg.full_like(x, 3.0), x), lambda x: np.exp(-x) * (1 + x + x * x / 2),
+        ("positive",), (), dtypes=FLOATS, refuses=False, tolerance=16, shapes=((2, 2),), kernels=False),
     _row("i0", _bessel(0, False), tolerance=4),
     _row("i0e", _bessel(0, True), tolerance=4),
     _row("i1", _bessel(1, False), tolerance=8),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.core.window import Window
+from minigrad.core.shape import Window
 from minigrad.nn import functional
 from minigrad.ops.nn.windows import avg_pool_back, max_pool_back, max_pool_pick
 

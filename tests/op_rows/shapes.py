@@ -160,6 +160,10 @@ DIAGONALS = [
          lambda a, b: _filled(a, (slice(None), slice(0, 4, 2)), b), MATRIX, (3, 2)),
     _row("as_strided_scatter", lambda a, b: mg.as_strided_scatter(a, b, (2, 2), (4, 1), 1),
          lambda a, b: _filled(a, (slice(0, 2), slice(1, 3)), b), MATRIX, (2, 2)),
+    _row("as_strided-turned", lambda x: x.clone().permute(2, 0, 1).as_strided((60,), (1,)).flip(0),
+         lambda x: x.reshape(-1)[::-1], ops=("clone", "permute", "as_strided", "flip")),
+    _row("as_strided-gaps", lambda x: x.clone()[1:, :, ::2].as_strided((3, 2), (4, 20), 22),
+         lambda x: x.reshape(-1)[[[22, 42], [26, 46], [30, 50]]], ops=("clone", "index", "spanned", "as_strided")),
 ]  # fmt: skip
 
 COPIES = [

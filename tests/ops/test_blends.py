@@ -43,7 +43,9 @@ def test_the_value_of_a_product_scales_it_and_writes_where_it_is_told():
     out = mg.zeros(2, dtype=mg.int64, device="reference")
     assert mg.addcmul(x, a, b, value=2, out=out) is out and out.tolist() == [31, 50]
     assert x.addcmul_(a, b).tolist() == [16, 26] == x.tolist()
-    assert mg.addcdiv(x, a, b, value=0.5).tolist() == pytest.approx([16.3, 26 + 1 / 3])
+    assert mg.addcdiv(x.double(), a, b, value=0.5).tolist() == pytest.approx([16.3, 26 + 1 / 3])
+    with pytest.raises(mg.DTypeError, match=r"addcdiv: .* two divisions"):
+        mg.addcdiv(x, a, b)
     with pytest.raises(mg.DTypeError, match="not defined for bool"):
         mg.addcmul(x > 0, a > 0, b > 0)
 

@@ -410,3 +410,51 @@ def test_ranges_tuples_and_lists_with_slices_are_indices() -> None:
         np.testing.assert_array_equal(y.numpy(), b)
     tensors = [mg.tensor([0, 1], device="reference"), mg.tensor([1, 2], device="reference")]
     assert x[tensors].tolist() == x[tuple(tensors)].tolist() == [1.0, 6.0]
+
+
+def test_an_empty_index_leaves_src_in_the_graph() -> None:
+    src, where = (
+        mg.zeros(2, 3, device="reference", requires_grad=True),
+        mg.zeros(0, 3, dtype="int64", device="reference"),
+    )
+    y = mg.ones(4, 3, device="reference").scatter(0, where, src)
+    y.sum().backward()
+    assert y.tolist() == [[1.0] * 3] * 4 and src.grad.tolist() == [[0.0] * 3] * 2
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_sums_of_half_precision_are_rounded_once(device: str) -> None:
+    n = 600  # 256 + 1 is 256 in bfloat16
+    options: Any = {"dtype": "bfloat16", "device": device}
+    ones, first = mg.ones(n, **options), mg.zeros(n, dtype="int64", device=device)
+    assert mg.zeros(2, **options).index_add(0, first, ones).tolist() == [n, 0.0]
+    assert mg.zeros(2, **options).scatter_add(0, first, ones).tolist() == [n, 0.0]
+
+
+def test_sums_of_half_precision_in_gradients_are_rounded_once() -> None:
+    n = 600
+    options: Any = {"dtype": "bfloat16", "device": "reference"}
+    first = mg.zeros(n, dtype="int64", device="reference")
+    assert F.fold(mg.ones(1, 300, 300, **options), (1, 599), (1, 300))[0, 0, 0, 299].item() == 300.0
+    sums: list[tuple[Any, Any]] = [
+        (lambda x: x[first], (2,)), (lambda x: F.pad(x, (0, n - 1), mode="replicate"), (1, 1, 1)),
+        (lambda x: x.as_strided((n,), (0,), 0), (2,)),
+    ]  # fmt: skip
+    for function, shape in sums:
+        x = mg.Var(mg.ones(shape, **options))
+        y = function(x)
+        assert y.backward(mg.ones_like(y))[x].max().item() == n
+
+
+def test_a_uint8_index_is_a_mask_and_a_value_may_have_leading_ones() -> None:
+    x = mg.arange(6.0, device="reference").reshape(3, 2)
+    mask = mg.tensor([1, 0, 1], dtype="uint8", device="reference")
+    with pytest.warns(UserWarning, match="a uint8 index is a mask"):
+        assert x[mask].tolist() == [[0.0, 1.0], [4.0, 5.0]]
+    with pytest.warns(UserWarning, match="a uint8 index is a mask"):
+        x[mask] = 7.0
+    x[1] = mg.zeros(1, 1, 2, device="reference")
+    x[[0, 2], [0, 1]] = mg.ones(1, 1, 2, device="reference")
+    assert x.tolist() == [[1.0, 7.0], [0.0, 0.0], [7.0, 1.0]]
+    with pytest.raises(ShapeError):
+        x[1] = mg.zeros(2, 1, 2, device="reference")

@@ -19,11 +19,13 @@ ROUNDED = {
     "sigmoid", "celu", "expm1", "pow", "softplus", "huber_loss_each", "margin_ranking_loss_each", "zeta",
     "divergence_of_logs", "poisson_of_log", "poisson", "normal_of",
 }  # fmt: skip
+# The gradient of a complex result is not one derivative, and needs a real loss.
+COMPLEX = {"complex", "polar"}
 RULES = [
     name
     for name, op in mg.schema.items()
     if op.kind == "elementwise" and op.result is None and op.differentiable
-    and name not in ROUNDED | {"where", "nan_to_num"}
+    and name not in ROUNDED | COMPLEX | {"where", "nan_to_num"}
     and op.public is not None and op.public.__module__.startswith("minigrad.")
 ]  # fmt: skip
 

@@ -206,3 +206,12 @@ def test_smoothing_of_halves_adds_up_more_classes_than_float16_holds() -> None:
     x = mg.zeros(1, 20000, dtype="float16")
     y = mg.nn.functional.cross_entropy(x, mg.tensor([3]), label_smoothing=0.1)
     assert y.item() == pytest.approx(9.9035, rel=1e-3)
+
+
+def test_margin_losses_need_a_class_and_lengths_are_integers() -> None:
+    for name, target in (("multi_margin_loss", (2,)), ("multilabel_margin_loss", (2, 0))):
+        with pytest.raises(mg.ShapeError, match="input must have at least one class"):
+            getattr(F, name)(mg.ones(2, 0, device="reference"), mg.zeros(*target, dtype="int64", device="reference"))
+    logs, labels = mg.zeros(3, 1, 2, device="reference"), mg.tensor([[1]], device="reference")
+    with pytest.raises(mg.DTypeError, match="input_lengths must have an integer dtype"):
+        F.ctc_loss(logs, labels, mg.tensor([3.0], device="reference"), mg.tensor([1], device="reference"))

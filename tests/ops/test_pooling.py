@@ -138,9 +138,19 @@ def test_adaptive_windows_of_halves_are_summed_in_float32():
 
 def test_an_adaptive_mean_of_no_element_is_refused():
     with pytest.raises(
-        ShapeError, match=r"adaptive_avg_pool1d: .* without an empty spatial dim, .* got float64\(1, 1, 0\)"
+        ShapeError, match=r"adaptive_avg_pool1d: .* without an empty pooled dim, .* got float64\(1, 1, 0\)"
     ):
         F.adaptive_avg_pool1d(mg.zeros(1, 1, 0), 2)
+
+
+def test_adaptive_pools_of_no_channels_are_empty():
+    for dims in (1, 2, 3):
+        for name in ("avg", "max"):
+            for size, shape in ((2, (2, 0, *(4,) * dims)), (3, (2, 0, *(4,) * dims)), (2, (0, *(4,) * dims))):
+                x = mg.zeros(shape, device="reference").requires_grad_()
+                y = getattr(F, f"adaptive_{name}_pool{dims}d")(x, size)
+                y.sum().backward()
+                assert y.shape == (*shape[:-dims], *(size,) * dims) and x.grad.shape == shape
 
 
 @pytest.mark.parametrize("channels", [1, 7, 12])

@@ -127,3 +127,13 @@ def test_errors_name_what_does_not_fit() -> None:
         for reduce in ("amax", "prod", "sum"):
             with pytest.raises(IndexOutOfRange, match=str(bad)):
                 mg.scatter_reduce(x, 0, tensor([bad, 0, 1], "int64"), src, reduce)
+
+
+def test_scatter_takes_a_number_by_pytorchs_name() -> None:
+    x, index = mg.zeros(2, 3, device="reference"), mg.tensor([[0, 1, 0]], device="reference")
+    assert mg.scatter(x, 0, index, value=2.0).tolist() == [[2.0, 0.0, 2.0], [0.0, 2.0, 0.0]]
+    assert x.scatter_(0, index, value=3.0).tolist() == x.scatter(0, index, 3.0).tolist() == x.tolist()
+    assert x.scatter(0, index, value=2.0, reduce="add").tolist() == [[5.0, 0.0, 5.0], [0.0, 5.0, 0.0]]
+    for wrong in ({}, {"src": x, "value": 1.0}):
+        with pytest.raises(mg.ArgumentError, match="either src or value"):
+            mg.scatter(x, 0, index, **wrong)

@@ -11,6 +11,7 @@ import pytest
 from cases import over
 
 import minigrad as mg
+from minigrad.testing import gradcheck
 
 F = mg.nn.functional
 NAN, INF = math.nan, math.inf
@@ -90,3 +91,59 @@ def test_any_and_all_of_bytes_are_bytes() -> None:
         (mg.uint8, 1), (mg.uint8, [0, 1]), (mg.uint8, [[1, 0]]),
     ]  # fmt: skip
     assert x.int().any().dtype is mg.bool
+
+
+def test_incomplete_gamma_functions_have_the_limits_and_the_derivatives() -> None:
+    a, x = [mg.tensor(v, dtype="float64", device="reference") for v in (
+        [0.0, 0.0, 1.0, INF, 1.0, INF, NAN, -1.0, 1.0, 1.0, 3.0],
+        [0.0, 1.0, 0.0, 2.0, INF, INF, 1.0, 1.0, -1.0, 2.0, 50.0],
+    )]  # fmt: skip
+    upper = [math.exp(-2.0), math.exp(-50.0) * (1 + 50 + 1250)]
+    lower = [NAN, 1.0, 0.0, 0.0, 1.0, NAN, NAN, NAN, NAN, 1 - upper[0], 1 - upper[1]]
+    np.testing.assert_allclose(mg.igamma(a, x).tolist(), lower, rtol=1e-13)
+    np.testing.assert_allclose(mg.special.gammaincc(a, x).tolist()[-2:], upper, rtol=1e-12)
+    np.testing.assert_allclose(mg.igammac(a, x).tolist()[:-2], [1 - v for v in lower[:-2]], rtol=1e-13)
+    points = [mg.Var(v, dtype="float64", device="reference") for v in ([0.5, 10.0], [0.7, 12.0])]
+    assert gradcheck(mg.igamma, points, modes=("reverse",))
+    assert mg.igamma(a.half(), x.half()).dtype is mg.float16
+    with pytest.raises(mg.DTypeError, match="igamma"):
+        mg.igamma(a.long(), x.long())
+
+
+def test_a_number_beyond_float16_next_to_float16_stays_finite() -> None:
+    x = mg.Var([100.0, 0.001], dtype="float16", device="reference")
+    for function, wanted in (
+        (lambda x: x / 1e5, [0.001, 0.0]), (lambda x: x * 1e-6, [0.0001, 0.0]), (lambda x: (x * 1e5), [INF, 100.0]),
+        (lambda x: x / 1e-6, [INF, 1000.0]), (lambda x: mg.lerp(x * 0, x, 70000.0), [INF, 70.0]),
+    ):  # fmt: skip
+        y = function(x)
+        assert y.dtype is mg.float16
+        np.testing.assert_allclose(y.tolist(), wanted, rtol=2e-3, atol=1e-7)
+    assert mg.grad((x / 1e5).sum(), x).tolist() == pytest.approx([1e-5] * 2, rel=5e-3)
+    assert (mg.tensor(2.0, dtype="float16", device="reference") / 1e5).dtype is mg.float16
+
+
+def test_norms_with_wider_parameters_keep_the_dtype_of_the_input() -> None:
+    w = mg.tensor([1.0, 2.0], device="reference")
+    for dtype in (mg.float16, mg.bfloat16, mg.float32):
+        x = mg.ones((3, 2), dtype=dtype, device="reference")
+        assert F.layer_norm(x, (2,), w, w).dtype is F.rms_norm(x, (2,), w).dtype is dtype
+
+
+def test_norms_of_long_rows_keep_their_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    w = mg.tensor([1.0, 2.0, 0.5, 3.0], device="reference")
+    functions = (
+        lambda x: F.layer_norm(x, (4,), w, w), lambda x: F.layer_norm(x, (4,)), lambda x: F.rms_norm(x, (4,), w),
+        lambda x: F.group_norm(x.reshape(1, 4, 2, 2), 2, w, w), lambda x: F.layer_norm(x.half(), (4,), w).float(),
+    )  # fmt: skip
+    for function in functions:
+        x = mg.Var([[1.0, -2.0, 0.5, 4.0]] * 4, device="reference")
+        y = function(x)
+        expected = y, mg.grad((y * y * y).sum(), x)
+        for module in ("normalization", "group_norm"):
+            monkeypatch.setattr(f"minigrad.ops.nn.{module}.LONG", 4)
+        x = mg.Var([[1.0, -2.0, 0.5, 4.0]] * 4, device="reference")
+        y = function(x + 0)
+        for found, wanted in zip((y, mg.grad((y * y * y).sum(), x)), expected):
+            np.testing.assert_allclose(found.tolist(), wanted.tolist(), rtol=2e-3, atol=2e-4)
+        monkeypatch.undo()

@@ -90,3 +90,31 @@ def test_uint64_and_a_signed_integer_do_not_meet() -> None:
     assert (x + x.to("uint16")).dtype is mg.uint64 and (x + x.half()).dtype is mg.float16
     assert (x + 1).dtype is mg.uint64 and (x + 1.5).dtype is mg.float32
     assert mg.nn.functional.one_hot(x).tolist() == [[0, 1, 0], [0, 0, 1]]
+
+
+def test_a_number_outside_of_the_range_wraps_where_results_wrap() -> None:
+    x = mg.tensor([1, 200], dtype="uint8", device="reference")
+    for y, expected in ((x + 300, [45, 244]), (x - 1, [0, 199]), (x * -1, [255, 56]), (300 - x, [43, 100])):
+        assert y.dtype is mg.uint8 and y.tolist() == expected
+    assert (mg.tensor([1], dtype="int8", device="reference") + 200).tolist() == [-55]
+    with pytest.raises(DTypeError, match="300 does not fit uint8"):
+        x < 300  # noqa: B015  PyTorch compares with 44
+
+
+def test_one_bound_of_a_clamp_does_not_limit_the_other_side() -> None:
+    flags, small = (mg.tensor([0, 1], dtype=kind, device="reference") for kind in ("bool", "int8"))
+    bound = mg.tensor([300, 300], device="reference")
+    assert mg.clamp_min(flags, 5).tolist() == mg.clamp(flags, min=5).tolist() == [5, 5]
+    assert mg.clamp_max(flags, -5).tolist() == [-5, -5] and mg.clamp(flags, min=2.5).tolist() == [2.5, 2.5]
+    assert mg.clamp_min(small, bound).tolist() == [300, 300] and mg.clamp(small, max=-bound).tolist() == [-300, -300]
+    assert mg.clamp(small, min=1e30).tolist() == pytest.approx([1e30, 1e30])
+    assert mg.float_power(mg.tensor([2, 4], dtype="uint8", device="reference"), -1).tolist() == [0.5, 0.25]
+
+
+def test_a_number_next_to_an_op_of_a_user_does_not_wrap() -> None:
+    @mg.elementwise(dtype=mg.rules.promote, vjp=(None, None))
+    def sub(x: Any, y: Any) -> Any:
+        return x - y if x > y else y - x
+
+    with pytest.raises(DTypeError, match="300 does not fit uint8"):
+        sub(mg.tensor([1, 2], dtype=mg.uint8, device="reference"), 300)

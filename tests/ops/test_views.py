@@ -124,3 +124,36 @@ def test_as_strided_sees_the_elements_of_the_storage_and_none_behind_them(source
 def test_the_storage_of_one_number_or_of_none_has_no_more_elements() -> None:
     x = mg.tensor(1.0, device="reference")
     assert (x.storage.numel, x.exp().storage.numel, mg.empty(0, device="reference").storage.numel) == (1, 1, 0)
+
+
+def test_strides_over_a_transposed_tensor_have_a_gradient() -> None:
+    x = mg.Var([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], device="reference")
+    y = x.T.as_strided((2, 2), (1, 2), 1)
+    assert y.tolist() == [[2.0, 4.0], [3.0, 5.0]] and y.storage is x.storage
+    assert mg.grad((y * mg.tensor([[1.0, 2.0], [3.0, 4.0]], device="reference")).sum(), x).tolist() == [
+        [0.0, 1.0, 3.0], [2.0, 4.0, 0.0],
+    ]  # fmt: skip
+
+
+def test_a_dim_of_length_0_splits_into_parts_of_length_0() -> None:
+    assert [part.shape for part in mg.zeros(0, 3, device="reference").split(0)] == [(0, 3)]
+    with pytest.raises(mg.ArgumentError, match="must be positive"):
+        mg.zeros(2, 3, device="reference").split(0)
+
+
+def test_a_write_into_a_view_beside_its_operand_is_recorded_by_no_graph() -> None:
+    w = mg.Var(np.ones(12), device="reference") * 2
+    beside = w[2:10:2].as_strided((2, 2), (2, 1))
+    with pytest.raises(GradientError, match=r"mul_: .*shows memory beside its operand"):
+        beside.mul_(3)
+    with mg.no_grad():
+        w[2:10:2].as_strided((2, 2), (2, 1)).mul_(1)
+
+
+def test_gaps_are_refused_inside_a_transform_and_the_tensor_is_named() -> None:
+    x = mg.tensor(np.arange(16.0).reshape(2, 8), device="reference")
+    with pytest.raises(GradientError, match=r"inside a transform, the operand must have no gaps"):
+        mg.func.vmap(lambda row: row[::2].as_strided((2,), (2,)))(x)
+    part = mg.Var(x)[:, ::2]
+    with pytest.raises(GradientError, match=r"outside float64\(2, 4\)"):
+        part.as_strided((16,), (1,))

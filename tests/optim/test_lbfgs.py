@@ -48,6 +48,12 @@ def test_a_run_goes_on_from_its_state() -> None:
     assert steps(x, optimizer, 2) == steps(y, other, 2) and x.tolist() == y.tolist()
 
 
+def test_a_step_at_a_gradient_of_zero_changes_nothing() -> None:
+    x = mg.Var(START, dtype="float64", device="reference")
+    optimizer = mg.optim.LBFGS([x], tolerance_grad=-1.0)
+    assert float(optimizer.step(lambda: (x * 0.0).sum() + 3.0)) == 3.0 and x.tolist() == list(START)
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("options", [{"line_search_fn": "strong_wolfe", "history_size": 3}, {"lr": 1e-3}, {}])
 def test_steps_are_pytorchs(options: dict[str, Any]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from cases import over
 from optim_cases import FROZEN, NAMES, OPTIMIZERS, STEPS, gradients, values
 
 import minigrad as mg
+from minigrad.declare.many import many
+from minigrad.testing import gradcheck
 
 CASES = [pytest.param(name, options, id=label) for (name, options), label in zip(OPTIMIZERS, NAMES)]
 
@@ -36,6 +40,62 @@ def test_twenty_steps_end_at_the_frozen_numbers(name: str, options: dict[str, An
     expected = json.loads(FROZEN.read_text())["optimizers"][NAMES[OPTIMIZERS.index((name, options))]]
     result = np.concatenate([p.detach().numpy().ravel() for p in params])
     np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-11)
+
+
+DIFFERENTIABLE = [
+    case for case in CASES if "differentiable" in inspect.signature(getattr(mg.optim, case.values[0])).parameters
+]
+
+
+@over(("name", "options"), DIFFERENTIABLE)
+def test_a_differentiable_step_is_the_plain_step_with_gradients(name: str, options: dict[str, Any]) -> None:
+    make: Any = getattr(mg.optim, name)
+    start, g = [mg.Var(v, dtype="float64", device="reference") for v in ([1.0, -2.0, 0.5], [0.3, 0.7, -0.4])]
+
+    def after(p: Any, g: Any) -> Any:
+        optimizer = make([p], differentiable=True, **options)
+        for k in (1, 2):
+            p.grad = g * k
+            optimizer.step()
+        return p
+
+    plain = mg.Var(start.detach().clone())
+    optimizer = make([plain], **options)
+    for k in (1, 2):
+        step(optimizer, [plain], [g.detach().numpy() * k])
+    np.testing.assert_allclose(after(start.clone(), g).detach().numpy(), plain.detach().numpy(), rtol=1e-12)
+    assert gradcheck(lambda p, g: after(p * 1, g), (start, g), modes=("reverse",))
+    with pytest.raises(mg.GradientError, match="cannot write into a Var"):
+        after(mg.Var(start.detach().clone()), g)
+
+
+def test_a_learning_rate_and_a_users_rule_are_differentiated() -> None:
+    options: Any = {"dtype": "float64", "device": "reference"}
+
+    def adam(lr: Any) -> Any:
+        p = mg.ones(2, **options).requires_grad_().clone()
+        optimizer = mg.optim.AdamW([p], lr=lr, differentiable=True)
+        for _ in range(2):
+            p.grad = mg.ones(2, **options)
+            optimizer.step()
+        return p
+
+    assert gradcheck(adam, (mg.Var(mg.tensor(0.1, **options)),), modes=("reverse",))
+
+    @many
+    def rule(p: Any, g: Any, *, lr: float) -> Any:
+        return p - lr * math.exp(-p) * g if p > 0 and g > 0 else p
+
+    p, g = (mg.Var(mg.tensor(v, **options)) for v in ([1.0, -2.0, 0.5], [0.3, 0.7, -0.4]))
+    assert gradcheck(lambda p, g: rule.recorded((p, g), lr=0.5)[0], (p, g), modes=("reverse",))
+    half = mg.tensor([1.0], dtype="float16", device="reference")
+    (y,) = many(ratio).recorded((half, half), eps=1e-7)
+    assert y.dtype is mg.float16 and y.item() == 1.0
+
+
+def ratio(p: Any, g: Any, *, eps: float) -> Any:
+    """Return 1 for p = g; eps is below the smallest number of float16."""
+    return (p - g + eps) / eps
 
 
 @pytest.mark.torch

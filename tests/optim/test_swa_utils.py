@@ -57,7 +57,7 @@ def test_exponential_means() -> None:
         model.add(4)
         averaged.update_parameters(model)
         assert averaged.module.weights[0].tolist() == [2.0, 3.0]
-    with pytest.raises(mg.ArgumentError, match=r"decay must be from 0 to 1, got 2"):
+    with pytest.raises(mg.ArgumentError, match=r"decay must be a number from 0 to 1, got 2"):
         swa.get_ema_multi_avg_fn(2)
     with pytest.raises(mg.ArgumentError, match="got both"):
         swa.AveragedModel(model, avg_fn=swa.get_swa_avg_fn(), multi_avg_fn=swa.get_swa_multi_avg_fn())

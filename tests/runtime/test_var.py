@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 
 import minigrad as mg
 
 
-def test_a_var_takes_attributes_of_a_user() -> None:
+def test_tensors_take_attributes_of_a_user() -> None:
     x = mg.Var([1.0], device="reference")
     x.tag, x.require_grad = "first", True
     assert (x.tag, x.require_grad) == ("first", True)
@@ -20,9 +23,16 @@ def test_a_var_takes_attributes_of_a_user() -> None:
         x.shape = (2,)
     leaf = (mg.ones(2, device="reference") * 3.0).requires_grad_()
     leaf.tag = 1
-    assert leaf.tag == 1 and leaf.requires_grad_(False).requires_grad is False
-    with pytest.raises(AttributeError):
-        mg.ones(1, device="reference").tag = 1
+    assert leaf.tag == 1 and leaf.requires_grad_(False).tag == 1
+    assert not hasattr(leaf.detach(), "tag")
+
+
+def test_copies_of_a_tensor_have_its_attributes() -> None:
+    for x in (mg.ones(2, device="reference"), mg.Var([1.0], device="reference")):
+        x.tag = [1]
+        assert copy.copy(x).tag is x.tag
+        for twin in (copy.deepcopy(x), pickle.loads(pickle.dumps(x)), pickle.loads(pickle.dumps([x, x.detach()]))[0]):
+            assert twin.tag == [1] and twin.tag is not x.tag
 
 
 def test_the_gradient_of_a_var_can_be_deleted() -> None:
@@ -30,6 +40,32 @@ def test_the_gradient_of_a_var_can_be_deleted() -> None:
     (x * 2.0).backward()
     del x.grad
     assert x.grad is None and (x * 2.0).backward()[x].tolist() == [2.0]
+
+
+def test_the_gradient_of_any_tensor_can_be_set() -> None:
+    plain, result = mg.ones(2, device="reference"), mg.Var([1.0, 2.0], device="reference") * 3.0
+    for x in (plain, result):
+        x.grad = mg.tensor([1.0, 3.0], device="reference")
+        assert x.grad.tolist() == [1.0, 3.0]
+        with pytest.raises(RuntimeError, match="the gradient of float32"):
+            x.grad = mg.ones(3, device="reference")
+        del x.grad
+        assert x.grad is None
+    plain.grad = mg.tensor([1.0, 3.0], device="reference")
+    mg.optim.SGD([plain], lr=0.5).step()
+    assert plain.tolist() == [0.5, -0.5] and not isinstance(plain, mg.nn.Parameter)
+
+
+def test_a_gradient_that_was_set_stays_when_a_tensor_becomes_a_leaf_or_retains_it() -> None:
+    x = mg.ones(2, device="reference")
+    x.grad = mg.ones(2, device="reference")
+    (x.requires_grad_() * 2.0).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    y = x * 2.0
+    y.grad = mg.ones(2, device="reference")
+    y.retain_grad()
+    (y * 3.0).sum().backward(inputs=[y])
+    assert y.grad.tolist() == [4.0, 4.0]
 
 
 def test_gradients_of_any_iterable_of_tensors() -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import minigrad as mg
+from minigrad.declare.manual.documentation import documentation
 from minigrad.declare.record import schema
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -236,17 +237,26 @@ def test_all_that_was_measured_is_on_the_page_and_the_readme_says_the_same(site:
     assert "\n".join(benchmarks.comparison(DOCS / "benchmarks")) in readme
 
 
-@pytest.mark.parametrize("name", ["graph.svg", "layers.svg", "stepper.svg"])
+CHAPTERS = ["01_nudging.svg", "02_scalar_autograd.svg", "06_vjps.svg", "07_the_engine.svg"]
+
+
+@pytest.mark.parametrize("name", ["graph.svg", "layers.svg", "stepper.svg", *CHAPTERS])
 def test_a_picture_that_is_kept_is_what_is_drawn_now(drawn: Path, name: str) -> None:
     now, kept = ((folder / name).read_text(encoding="utf-8") for folder in (drawn, DOCS / "pictures"))
     assert boxes(now) == boxes(kept), "run: python -m docs.pictures.draw"
 
 
-def test_the_stepper_moves_without_a_script_and_has_a_frame_per_step() -> None:
+def test_the_stepper_has_a_frame_per_step() -> None:
     text = (DOCS / "pictures" / "stepper.svg").read_text(encoding="utf-8")
+    assert text.count('class="frame"') == text.count(">step ") + 1 and ">gradient of x: [11, 7, 13]<" in text
+
+
+@pytest.mark.parametrize("name", ["stepper.svg", *CHAPTERS])
+def test_an_animation_plays_without_a_script_or_a_network(name: str) -> None:
+    text = (DOCS / "pictures" / name).read_text(encoding="utf-8")
     assert "<script" not in text and "prefers-color-scheme:dark" in text and "prefers-reduced-motion" in text
+    assert len(text) < 40_000 and not re.search(r"(href|src)=|url\(|@import", text)
     count = text.count('class="frame"')
-    assert count == text.count(">step ") + 1 and ">gradient of x: [11, 7, 13]<" in text
     total = float(re.findall(r"animation:frame (\S+)s step-end infinite", text)[0])
     starts = [float(delay) for delay in re.findall(r"animation-delay:(\S+)s", text)]
     # A frame that waits for its turn shows what it is without an animation, so none waits.
@@ -272,3 +282,17 @@ def test_the_site_is_built_without_pytest() -> None:
     paths = [str(DOCS.parent), str(DOCS.parent / "tests"), str(DOCS)]
     text = f"import sys; sys.path[:0] = {paths}; sys.modules['pytest'] = None; from site_pages import generate"
     subprocess.run([sys.executable, "-c", text], check=True)
+
+
+def test_documentation_is_typeset(site: Any) -> None:
+    pieces = importlib.import_module("site_pages.pieces")
+    text = "\n".join(pieces.typeset(documentation(mg.nn.functional.max_pool2d)))
+    assert "| `kernel_size` | int \\| Sequence\\[int\\] | Size of the window" in text and "---\n---" not in text
+    assert "| error | cause |" in text and "**Gradient**" in text and "```text" not in text
+    code = "\n".join(pieces.typeset("Return x*y_z, `a*b`.\n\n* an item [0]\n\n    x = [1]"))
+    assert code == "Return x\\*y\\_z, `a*b`.\n\n* an item \\[0\\]\n\n    x = [1]\n"
+
+    def public(x: int, _hidden: int = 0) -> int:
+        return x
+
+    assert pieces.signature(public) == "(x: int) -> int"

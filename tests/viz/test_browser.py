@@ -44,7 +44,7 @@ def test_clicked_from_first_to_last_node_the_numbers_are_those_of_backward(opene
     page = opened(film)
     for k, frame in enumerate(film.frames, 1):
         page.click('[data-do="next"]')
-        assert page.inner_text("output") == f"step {k} of {len(film)}: {frame.title}"
+        assert page.inner_text("output") == f"{k + 1} of {len(film) + 2}: {frame.title}"
         assert page.locator(".node.mg-now").get_attribute("id") == f"node-{frame.node}"
         now = page.inner_text("li.mg-now")
         assert all(share.value["text"] in now for share in frame.shares)
@@ -59,28 +59,33 @@ def test_clicked_from_first_to_last_node_the_numbers_are_those_of_backward(opene
 def test_keys_the_slider_and_the_boxes_jump(opened: Any) -> None:
     film = mg.viz.step(simple())
     page = opened(film)
-    for key, told in (("End", "end"), ("ArrowLeft", "step 5 of 5"), ("Home", "start"), ("ArrowRight", "step 1 of 5")):
+    for key, told in (
+        ("End", "7 of 7: end"),
+        ("ArrowLeft", "6 of 7"),
+        ("Home", "1 of 7: start"),
+        ("ArrowRight", "2 of 7"),
+    ):
         page.keyboard.press(key)
         assert page.inner_text("output").startswith(told)
     page.click(f'[id="node-{film.frames[2].node}"]')
-    assert page.inner_text("output").startswith("step 3 of 5")
+    assert page.inner_text("output").startswith("4 of 7")
     for key in ("Enter", " "):
         page.keyboard.press("Home")
         page.focus(f'[id="node-{film.frames[1].node}"]')
         page.keyboard.press(key)
-        assert page.inner_text("output").startswith("step 2 of 5")
+        assert page.inner_text("output").startswith("3 of 7")
     page.focus('[data-do="next"]')
     page.keyboard.press(" ")
-    assert page.inner_text("output").startswith("step 3 of 5"), "a space presses the button"
+    assert page.inner_text("output").startswith("4 of 7"), "a space presses the button"
     page.locator("input[type=range]").fill("4")
-    assert page.inner_text("output").startswith("step 4 of 5")
+    assert page.inner_text("output").startswith("5 of 7")
 
 
 def test_keys_work_at_once_on_a_page_of_its_own_and_leave_those_of_the_browser(opened: Any) -> None:
     page = opened(mg.viz.step(simple()))
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Alt+ArrowRight")
-    assert page.inner_text("output").startswith("step 1 of 5")
+    assert page.inner_text("output").startswith("2 of 7")
     page.keyboard.press(" ")
     assert page.inner_text('[data-do="play"]') == "pause"
 
@@ -89,13 +94,13 @@ def test_in_a_notebook_keys_are_for_what_has_the_focus(chromium: Any) -> None:
     page = chromium.new_page()
     page.set_content(f"<body><textarea></textarea>{mg.viz.step(simple())._repr_html_()}</body>")
     page.keyboard.press("ArrowRight")
-    assert page.inner_text("output") == "start"
+    assert page.inner_text("output") == "1 of 7: start"
     page.focus("textarea")
     page.keyboard.press("ArrowRight")
-    assert page.inner_text("output") == "start"
+    assert page.inner_text("output") == "1 of 7: start"
     page.focus(".mg-step")
     page.keyboard.press("ArrowRight")
-    assert page.inner_text("output").startswith("step 1 of 5")
+    assert page.inner_text("output").startswith("2 of 7")
     page.close()
 
 
@@ -105,10 +110,10 @@ def test_it_plays_to_the_end_and_pauses(opened: Any) -> None:
     page.reload()
     page.click('[data-do="play"]')
     page.clock.run_for(3200)
-    assert page.inner_text("output").startswith("step 2 of") and page.inner_text('[data-do="play"]') == "pause"
+    assert page.inner_text("output").startswith("3 of") and page.inner_text('[data-do="play"]') == "pause"
     page.click('[data-do="play"]')
     page.clock.run_for(5000)
-    assert page.inner_text("output").startswith("step 2 of")
+    assert page.inner_text("output").startswith("3 of")
     page.click('[data-do="play"]')
     page.clock.run_for(60_000)
     assert page.inner_text("output").endswith("end") and page.inner_text('[data-do="play"]') == "play"
@@ -155,8 +160,8 @@ def test_it_works_as_an_output_of_vs_code_twice_on_a_page(chromium: Any) -> None
         page.evaluate(VS_CODE, mg.viz.step(make())._repr_html_())
     first, second = (page.locator(".mg-step").nth(k) for k in (0, 1))
     second.locator('[data-do="next"]').click()
-    assert second.locator("output").inner_text().startswith("step 1 of")
-    assert first.locator("output").inner_text().startswith("start")
+    assert second.locator("output").inner_text().startswith("2 of")
+    assert first.locator("output").inner_text().startswith("1 of")
     page.close()
     assert wrong == []
 

@@ -146,7 +146,7 @@ def test_without_dot_the_automatic_choice_draws_and_the_explicit_one_explains(
     for ask in (lambda: picture.svg("dot"), lambda: picture.save(tmp_path / "g.png", engine="dot")):
         with pytest.raises(ArgumentError, match="install Graphviz"):
             ask()
-    with pytest.raises(ArgumentError, match="engine must be 'dot' or 'builtin'"):
+    with pytest.raises(ArgumentError, match="engine must be None, 'dot' or 'builtin'"):
         picture.svg("ascii")
 
 
@@ -197,3 +197,25 @@ def test_a_page_can_show_a_drawing_smaller_on_a_phone() -> None:
     for page in (graph.html(), steps._repr_html_(), mg.viz.tensor(x).html):
         assert '<svg style="--w:' in page
     assert f'<svg style="--w:{width}px"' in graph.html() and "--w" not in graph.svg()
+
+
+def test_windows_show_pytorchs_arguments_and_parameters_the_names_of_their_module(reference: None) -> None:
+    net = mg.nn.Sequential(
+        mg.nn.Conv2d(1, 2, 3, padding=1), mg.nn.AvgPool2d(2, count_include_pad=False, padding=(1, 0))
+    )
+
+    class Deep(mg.nn.Module):
+        def __init__(self) -> None:
+            self.blocks = mg.nn.ModuleList([net])
+
+        def forward(self, x: mg.Tensor) -> mg.Tensor:
+            return self.blocks[0](x)
+
+    model = Deep()
+    text = mg.viz.graph(model(mg.ones(1, 1, 8, 8)).sum()).svg()
+    assert ">padding=1<" in text and ">kernel_size=2, padding=(1, 0), count_include_pad=False<" in text
+    assert ">net.0.weight<" in text or ">model.blocks.0.0.weight<" in text
+    whole = mg.viz.graph(
+        mg.nn.functional.conv1d(mg.ones(1, 2, 9), mg.ones(2, 1, 3, requires_grad=True), groups=2)
+    ).text()
+    assert "groups=2" in whole and "stride" not in whole and "Window" not in whole

@@ -20,7 +20,7 @@ from minigrad.core.dtype import ALL, DType
 from minigrad.errors import FileError
 
 LIMIT = 100 << 20  # size in bytes of the largest header that the reference implementation reads
-LETTERS = {"float": "F", "int": "I", "uint": "U"}
+LETTERS = {"float": "F", "int": "I", "uint": "U", "complex": "C"}
 
 
 def code_of(dtype: DType) -> str:

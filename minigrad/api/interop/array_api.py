@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import minigrad.special as special
 from minigrad.api.aliases import ALIASES
 from minigrad.api.interop import standard
 from minigrad.api.interop.arrays import from_dlpack
@@ -85,8 +86,6 @@ matmul(x1, x2, /): mg.matmul(*joined(x1, x2))
 matrix_transpose(x, /): x.mT
 tensordot(x1, x2, /, *, axes=2): mg.tensordot(*paired("tensordot", x1, x2, axes), axes)
 vecdot(x1, x2, /, *, axis=-1): lin.vecdot(*paired("vecdot", x1, x2, ([axis], [axis])), dim=axis).to(result_type(x1, x2))
-conj(x, /): x
-real(x, /): x
 arange(start, /, stop=None, step=1, *, dtype=None, device=None): mg.arange(start, stop, step, **made(dtype, device))
 empty(shape, *, dtype=None, device=None): mg.empty(shape, **made(dtype, device))
 empty_like(x, /, *, dtype=None, device=None): mg.empty_like(x, **made(dtype, device))
@@ -232,6 +231,7 @@ for each in (*NAMES.values(), *extension.values()):
 NAMES |= {name: namespaces[MG][OURS.get(name, name)] for name in UNARY.split()}
 NAMES |= {function.__name__: function for function in standard.FUNCTIONS}
 NAMES |= {"e": math.e, "pi": math.pi, "inf": math.inf, "nan": math.nan, "newaxis": None, "linalg": linalg}
+NAMES["special"] = special  # not of the standard: SciPy looks there for its own functions before it uses arrays
 NAMES |= {"Device": Device, "from_dlpack": from_dlpack, "finfo": finfo, "iinfo": iinfo}
 NAMES |= {dtype.name: dtype for dtype in standard.DTYPES}
 document_all(extension)

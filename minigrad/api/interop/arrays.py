@@ -13,6 +13,7 @@ from minigrad.ops.casting import to
 from minigrad.ops.creation import from_numpy
 from minigrad.runtime.data import host_array, refuse_masked
 from minigrad.runtime.journal import note_left
+from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
 
 HOST = 1  # DLPack's number for the device kind CPU
@@ -25,7 +26,7 @@ def numpy(x: Tensor, *, force: bool = False) -> Any:
     another tensor on the same memory, as after `detach()`, because a graph would not detect a write.
     `x.detach().clone().numpy()` returns a writable array.
     force: whether to detach a tensor that requires a gradient and to copy a tensor from another device first.
-    Raises GradientError for a tensor that requires a gradient, unless force=True; detach() it first.
+    Raises GradientError for a tensor that requires a gradient, unless force=True or under `no_grad`; detach() it first.
     """
     if force:
         return numpy(x.detach().cpu())
@@ -35,8 +36,8 @@ def numpy(x: Tensor, *, force: bool = False) -> Any:
 
 
 def refuse_tracked(x: Tensor, name: str) -> None:
-    """Raise GradientError for a tensor that requires a gradient."""
-    if x.requires_grad:
+    """Raise GradientError for a tensor that requires a gradient, unless recording is off."""
+    if x.requires_grad and mode.enabled:
         raise GradientError(
             f"{name}: expected a tensor that does not require a gradient, got {describe(x)}, which does; use "
             "x.detach().numpy()",

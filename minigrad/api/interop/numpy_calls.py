@@ -15,12 +15,15 @@ from typing import Any
 
 import numpy as np
 
+import minigrad.special as special
 from minigrad.api.aliases import ALIASES
 from minigrad.api.interop import array_api
 from minigrad.api.interop.array_api import spelled
 from minigrad.api.interop.arrays import shared_array
 from minigrad.declare.names import MG, namespaces
 from minigrad.errors import ArgumentError, GradientError
+from minigrad.ops.comparison import as_tensor
+from minigrad.ops.shape.padding import pad
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 
@@ -48,6 +51,11 @@ prod(a, axis=None, dtype=None, out=None, keepdims=False): xp.prod(a, axis=axis, 
 mean(a, axis=None, dtype=None, out=None, keepdims=False): mg.mean(floats(a), axis, keepdims, dtype=dtype)
 std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False): mg.std(floats(a, dtype), axis, ddof, keepdims)
 var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False): mg.var(floats(a, dtype), axis, ddof, keepdims)
+amax(a, axis=None, out=None, keepdims=False): xp.max(a, axis=axis, keepdims=keepdims)
+amin(a, axis=None, out=None, keepdims=False): xp.min(a, axis=axis, keepdims=keepdims)
+ptp(a, axis=None): xp.max(a, axis=axis) - xp.min(a, axis=axis)
+average(a, axis=None, *, keepdims=False): mg.mean(floats(a), axis, keepdims)
+percentile(a, q, axis=None, *, keepdims=False): mg.quantile(a, ten(q, a).to(a.dtype) / 100, axis, keepdims)
 argmax(a, axis=None, out=None, *, keepdims=False): mg.argmax(a, axis, keepdims)
 argmin(a, axis=None, out=None, *, keepdims=False): mg.argmin(a, axis, keepdims)
 median(a, axis=None, out=None, *, keepdims=False): mg.quantile(a, 0.5, axis, keepdims)
@@ -70,6 +78,10 @@ column_stack(tup): mg.column_stack(list(tup))
 split(ary, indices_or_sections, axis=0): list(mg.tensor_split(ary, even(ary, indices_or_sections, axis), axis))
 transpose(a, axes=None): mg.permute(a, tuple(range(a.ndim)[::-1] if axes is None else axes))
 swapaxes(a, axis1, axis2): mg.swapaxes(a, axis1, axis2)
+moveaxis(a, source, destination): mg.movedim(a, source, destination)
+append(arr, values, axis=None): mg.cat([flat(ten(arr, values), axis), flat(ten(values, arr), axis)], axis or 0)
+flipud(m): mg.flipud(m)
+fliplr(m): mg.fliplr(m)
 expand_dims(a, axis): mg.unsqueeze(a, axis)
 squeeze(a, axis=None): mg.squeeze(a) if axis is None else xp.squeeze(a, axis)
 reshape(a, /, shape=None, order="C", *, copy=None): xp.reshape(rows(a, order), shape, copy=copy)
@@ -84,7 +96,9 @@ take(a, indices, axis=None, out=None): mg.take(a, indices) if axis is None else 
 searchsorted(a, v, side="left", sorter=None): mg.searchsorted(a, v, side=side, sorter=sorter)
 dot(a, b, out=None): a * b if not (np.ndim(a) and np.ndim(b)) else mg.tensordot(a, b, ([-1], [max(-2, -b.ndim)]))
 inner(a, b, /): mg.inner(a, b)
-outer(a, b, out=None): mg.outer(mg.ravel(a), mg.ravel(b))
+outer(a, b, out=None): mg.outer(mg.ravel(ten(a, b)), mg.ravel(ten(b, a)))
+cross(a, b, axis=-1): mg.cross(*mg.broadcast_tensors(ten(a, b), ten(b, a)), dim=axis)
+convolve(a, v, mode="full"): convolved(ten(a, v), ten(v, a), mode)
 tensordot(a, b, axes=2): mg.tensordot(a, b, axes)
 einsum(subscripts, *operands): mg.einsum(subscripts, *operands)
 kron(a, b): mg.kron(a, b)
@@ -101,12 +115,25 @@ allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False): np.allclose(array(a), arr
 array_equal(a1, a2, equal_nan=False): np.array_equal(array(a1), array(a2), equal_nan)
 atleast_1d(*arys): mg.atleast_1d(*arys)
 atleast_2d(*arys): mg.atleast_2d(*arys)
+atleast_3d(*arys): mg.atleast_3d(*arys)
 nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None): mg.nan_to_num(x, nan, posinf, neginf)
 copy(a): mg.clone(a)
 shape(a): tuple(a.shape)
 ndim(a): a.ndim
 size(a, axis=None): a.numel() if axis is None else a.shape[axis]
 linalg.norm(x, ord=None, axis=None, keepdims=False): lin.norm(x, ord, axis, keepdims)
+linalg.inv(a): lin.inv(a)
+linalg.pinv(a): lin.pinv(a)
+linalg.det(a): lin.det(a)
+linalg.slogdet(a): lin.slogdet(a)
+linalg.solve(a, b): lin.solve(ten(a, b), ten(b, a))
+linalg.cholesky(a): lin.cholesky(a)
+linalg.qr(a, mode="reduced"): lin.qr(a, mode)
+linalg.svd(a, full_matrices=True, compute_uv=True): lin.svd(a, full_matrices) if compute_uv else lin.svdvals(a)
+linalg.eigh(a, UPLO="L"): lin.eigh(a, UPLO)
+linalg.eigvalsh(a, UPLO="L"): lin.eigvalsh(a, UPLO)
+linalg.matrix_power(a, n): lin.matrix_power(a, n)
+linalg.multi_dot(arrays): lin.multi_dot([ten(x, *arrays) for x in arrays])
 """
 
 
@@ -154,8 +181,23 @@ def rows(x: Tensor, order: str) -> Tensor:
     return x
 
 
-HELPERS = {function.__name__: function for function in (floats, flat, first, array, even, rows)}
+def ten(x: Any, *others: Any) -> Tensor:
+    """Return a tensor of an array, a number or a tensor, on the device of the first tensor among the others."""
+    devices = [each.device for each in (x, *others) if isinstance(each, Tensor)]
+    return as_tensor(x, device=devices[0] if devices else None)
+
+
+def convolved(a: Tensor, v: Tensor, mode: str) -> Tensor:
+    """Return `np.convolve` of two vectors, of which `v` is turned around and moved along `a`."""
+    n, m = a.numel(), v.numel()
+    full = pad(a, (m - 1, m - 1)).unfold(0, m, 1) @ v.flip(0)
+    lost = {"full": 0, "same": (min(n, m) - 1) // 2, "valid": min(n, m) - 1}[mode]
+    return full.narrow(0, lost, {"full": n + m - 1, "same": max(n, m), "valid": abs(n - m) + 1}[mode])
+
+
+HELPERS = {function.__name__: function for function in (floats, flat, first, array, even, rows, ten, convolved)}
 FUNCTIONS = spelled(SPELLED, xp=SimpleNamespace(**array_api.NAMES), np=np, max=max, list=list, **HELPERS)
+einsum, tensordot, transpose = (FUNCTIONS[name] for name in ("einsum", "tensordot", "transpose"))  # for opt_einsum
 
 
 def ufunc(x: Tensor, function: Any, method: str, *inputs: Any, **named: Any) -> Any:
@@ -174,7 +216,8 @@ def ufunc(x: Tensor, function: Any, method: str, *inputs: Any, **named: Any) -> 
     if method in METHODS and function.__name__ in METHODS[method]:
         named = {"axis": 0} | named | results
         return tried(function, array_api.NAMES[METHODS[method][function.__name__]], inputs, named)
-    ours: Any = namespaces[MG].get(UFUNCS.get(function.__name__, function.__name__))
+    known = UFUNCS.get(function.__name__, function.__name__)
+    ours: Any = namespaces[MG].get(known) or vars(special).get(known)  # SciPy's functions are ufuncs too
     if method == "at":  # for `at`, NumPy does not check whether an array is read-only
         raise ArgumentError(
             f"np.{function.__name__}.at: expected an array, got {describe(inputs[0])}, and NumPy cannot write into a "
@@ -191,7 +234,8 @@ def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any)
     """Compute a call of a NumPy function that is not a ufunc.  Raises the same errors as `ufunc`."""
     name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
     ours = FUNCTIONS.get(name) or (array_api.NAMES.get(name) if function.__module__ == "numpy" else None)
-    if name == "broadcast_arrays":  # plotting libraries also pass numbers, lists and None
+    # Plotting libraries also pass numbers, lists and None to the first; the ends of the second are numbers in `mg`.
+    if name in ("broadcast_arrays", "linspace"):
         ours = None
     if ours is None:
         return unserved(f"np.{name}", function, args, kwargs)

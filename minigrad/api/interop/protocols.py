@@ -1,4 +1,4 @@
-"""Attach the protocols of NumPy, DLPack and the array API to Tensor.
+"""Attach the protocols of NumPy, DLPack and the array API to Tensor, and enter minigrad in einops and opt_einsum.
 
 The modules with NumPy's functions and with those of the array API are imported at their first use.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.api.interop import backends
 from minigrad.api.interop.arrays import array_interface, dlpack, dlpack_device, numpy, to_array, to_device
 from minigrad.errors import ArgumentError
 from minigrad.runtime.tensor import Tensor
@@ -60,3 +61,4 @@ NAMES: dict[str, Any] = {
 }  # fmt: skip
 for _name, _function in NAMES.items():
     setattr(Tensor, _name, _function)
+backends.connect()

@@ -25,7 +25,7 @@ OURS = namespaces[MG]
 DTYPES = [dtype for dtype in engine.ALL if dtype.itemsize > 2 or not dtype.is_float]
 KINDS = {
     "bool": ("bool",), "signed integer": ("int",), "unsigned integer": ("uint",), "integral": ("int", "uint"),
-    "real floating": ("float",), "complex floating": (), "numeric": ("int", "uint", "float"),
+    "real floating": ("float",), "complex floating": ("complex",), "numeric": ("int", "uint", "float", "complex"),
 }  # fmt: skip
 
 
@@ -170,8 +170,6 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
     ----------
     obj : object
         Numbers, nested lists of numbers, an array or a tensor.
-    dtype : DType, optional
-        Dtype of the result.
     device : Device or str, optional
         Device of the result.
     copy : bool, optional
@@ -209,8 +207,6 @@ def astype(x: Tensor, dtype: Any, /, *, copy: Any = True, device: Any = None) ->
     ----------
     x : Tensor
         The tensor.
-    dtype : DType
-        Dtype of the result.
     copy : bool, default True
         Whether the result is a copy even if the dtype and the device do not change.
     device : Device or str, optional
@@ -258,11 +254,6 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     *arrays_and_dtypes : Tensor, DType or number
         At least one tensor or dtype. A tensor without dims counts as any other.
 
-    Returns
-    -------
-    DType
-        The dtype of the result of an op on these operands.
-
     Raises
     ------
     ArgumentError
@@ -291,8 +282,6 @@ def can_cast(from_: Any, to: DType, /) -> bool:
     ----------
     from_ : DType or Tensor
         The dtype to cast, or a tensor of this dtype.
-    to : DType
-        The dtype of the result of the cast.
 
     Returns
     -------
@@ -344,7 +333,10 @@ def namespace_info() -> SimpleNamespace:
         return {each.name: each for each in DTYPES if kind is None or isdtype(each, kind)}
 
     def default_dtypes(*, device: Any = None) -> dict[str, DType]:
-        return {"real floating": engine.default_float(), "integral": engine.int64, "indexing": engine.int64}
+        return {
+            "real floating": engine.default_float(), "complex floating": engine.default_complex(),
+            "integral": engine.int64, "indexing": engine.int64,
+        }  # fmt: skip
 
     return SimpleNamespace(
         capabilities=lambda: {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64},

@@ -38,7 +38,7 @@ from minigrad.backends.steps import Ints, Value
 from minigrad.core import requests
 from minigrad.core.dtype import as_dtype
 from minigrad.core.layout import Layout
-from minigrad.kernels.cpu import conv, depthwise
+from minigrad.kernels.cpu import conv
 
 FEW = 2  # number of output channels of a group for which a tile would be nearly empty
 
@@ -83,7 +83,7 @@ def _correlate(
     blocks, work = out.shape[0] * groups * count(lines, "blocks"), out.layout.numel * k * dtype.itemsize // WORK
     if m <= FEW:
         numbers = copied_numbers(lines, x.layout, out.layout, w.layout, bias, share=1)
-        steps.run(depthwise.correlate_few, x, w, bias or w, out, tasks=blocks, numel=work, **numbers)
+        steps.run(conv.correlate_few, x, w, bias or w, out, tasks=blocks, numel=work, **numbers)
         return
     # With few blocks, tasks share the output channels of a block, and each task copies the image again.
     is_parallel = kind_of(work, tall * blocks) == "shared" and blocks < TASKS
@@ -190,7 +190,7 @@ def _correlate_weight(steps: CpuSteps, out: Value, y: Value, x: Value, taps: lis
     chunks = -(-parts // -(-parts // chunks))
     slabs = steps.work((groups * chunks * k * pitch,), dtype)
     steps.run(
-        depthwise.correlate_weight_few if m <= FEW else conv.correlate_weight, x, y, slabs, tasks=groups * chunks,
+        conv.correlate_weight_few if m <= FEW else conv.correlate_weight, x, y, slabs, tasks=groups * chunks,
         numel=y.layout.numel * k * dtype.itemsize // WORK,
         **copied_numbers(lines, x.layout, y.layout, out.layout, share=chunks),
     )  # fmt: skip

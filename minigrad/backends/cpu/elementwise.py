@@ -19,7 +19,7 @@ from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import LoopPlan, plan_elementwise, plan_nest
 from minigrad.backends.lowering.functions import IDENTITY
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype, bool_, uint8
+from minigrad.core.dtype import DType, bits_of, bool_, uint8
 from minigrad.core.op import ScalarFn
 from minigrad.kernels.cpu import elementwise
 from minigrad.kernels.macros import expression_macro, scalar_macro, stores_macro
@@ -60,7 +60,7 @@ def as_bits(scalar: ScalarFn, dtypes: list[DType], compute: np.dtype[Any]) -> tu
     One kernel copies or selects elements of a size, whatever their dtype is.
     """
     *read, out = dtypes
-    bits, wanted = as_dtype(f"uint{8 * out.itemsize}"), returned(scalar)
+    bits, wanted = bits_of(out), returned(scalar)
     if wanted and out is not bits and all(dtype is (out if k in wanted else bool_) for k, dtype in enumerate(read)):
         return [*[bits if k in wanted else dtype for k, dtype in enumerate(read)], bits], bits.compute
     if scalar == IDENTITY and read == [bool_]:  # a bool is stored as the byte 0 or 1

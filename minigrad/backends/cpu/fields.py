@@ -192,7 +192,7 @@ def are_dense(lines: list[Line], y: Layout) -> bool:
 def copied_numbers(
     lines: list[Line], x: Layout, y: Layout, w: Layout, bias: Value | None = None, **more: Any
 ) -> dict[str, Any]:
-    """Return the numbers of the loops of `kernels/cpu/conv.py` and `depthwise.py`, except those that divide the work.
+    """Return the numbers of the loops of `kernels/cpu/conv.py`, except those that divide the work.
 
     w: the layout of a weight (group, M, C, taps).
     """

@@ -1,7 +1,7 @@
 """Reading and adding by index on the CPU: gather and scatter_add.
 
 The loops are in `kernels/cpu/indexing.py`.  An index for whole slices is expanded with stride 0 along the other dims.
-Sums are computed in the compute dtype and stored after each addition, so float16 and bfloat16 are rounded each time.
+Sums of float16 and bfloat16 are computed in float32 and rounded once.
 Equal indices add in index order for every number of threads.  The kernels check each index as they use it, which needs
 no second pass, and raise the flag of the launch if an index is out of range.
 """
@@ -21,8 +21,8 @@ from minigrad.backends.lowering.functions import SECOND
 from minigrad.backends.steps import Value
 from minigrad.config import settings
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype
-from minigrad.core.layout import Layout, along
+from minigrad.core.dtype import DType, bits_of
+from minigrad.core.layout import along
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, still, walk, without
 from minigrad.core.strides import merge_dims
@@ -46,7 +46,7 @@ def gather(steps: CpuSteps, request: requests.Gather) -> Launch | None:
     way = "rows" if moves == (1, 1, 0) else "dense" if moves[0] == moves[2] == 1 else "any"
     if way == "dense" and (axis, moves[1]) == (1, 0):
         way = "line"
-    bits = as_dtype(f"uint{8 * a.dtype.itemsize}")  # one kernel moves elements of a size, whatever their dtype is
+    bits = bits_of(a.dtype)  # one kernel moves elements of a size, whatever their dtype is
     words = {
         "ROWS": way == "rows", "DENSE": way in ("dense", "line"), "LINE": way == "line", "LOOSE": way == "any",
         "LINE_OF_CACHE": 64 // a.dtype.itemsize,
@@ -60,7 +60,11 @@ def gather(steps: CpuSteps, request: requests.Gather) -> Launch | None:
 
 @serves(CpuBackend, requests.ScatterAdd)
 def scatter_add(steps: CpuSteps, request: requests.ScatterAdd) -> Launch:
-    return _scattered(steps, request.dim, None)
+    (out,), (a, index, src) = steps.outs, steps.operands
+    if not out.dtype.is_float or out.dtype.accumulate is out.dtype or index.shape[request.dim] < 2:
+        return _scattered(steps, request.dim, None)
+    steps.ask_summed(request, out, a, index, src)
+    return steps.launch
 
 
 @serves(CpuBackend, requests.ScatterJoin)
@@ -138,17 +142,6 @@ def _columns(steps: CpuSteps, index: Value, dim: int, walked: Walk, join: Scalar
     return steps.launch
 
 
-@serves(CpuBackend, requests.PutBack)
-def view_add(steps: CpuSteps, request: requests.PutBack) -> None:
-    (result,), (g,), view = steps.outs, steps.operands, request.view
-    steps.fill(result, 0)
-    numbers = view_numbers(view, g.layout) if g.layout.numel else None
-    if numbers:
-        steps.run(indexing.view_add, g, result, words={"ADD": sum_text(result.dtype)}, **numbers)
-    elif g.layout.numel:
-        steps.copy(result.seen(view), g)
-
-
 @serves(CpuBackend, requests.Bounds)
 def index_bounds(steps: CpuSteps, request: requests.Bounds) -> None:
     (out,), (index,) = steps.outs, steps.operands
@@ -181,31 +174,6 @@ def strips_of(dims: tuple[int, ...], strides: Sequence[tuple[int, ...]], offsets
     return {
         "tasks": blocks * strips * prod(outer), "each": groups, "blocks": blocks, "block": block, "cols": cols,
         "strips": strips, "strip": strip, "rows": rows, "sizes": outer,
-    }  # fmt: skip
-
-
-def view_numbers(view: Layout, g: Layout) -> dict[str, Any] | None:
-    """Return the tasks of `view_add`, which share no element, and its numbers; None if nothing overlaps.
-
-    A dim can be divided between threads if its stride is longer than the extent of all dims with smaller strides, and
-    if every dim with a larger stride can be divided as well.  Such dims become the outer dims.  The other dims keep
-    their order, in which overlapping elements are added.
-    """
-    dims, (to, of) = merge_dims(view.shape, [view.strides, g.strides])
-    safe: list[int] = []
-    reach = 0
-    for d in sorted(range(len(dims)), key=lambda d: abs(to[d])):
-        safe = [*safe, d] if abs(to[d]) > reach else []
-        reach += (dims[d] - 1) * abs(to[d])
-    if len(safe) == len(dims):
-        return None
-    rest = [d for d in range(len(dims)) if d not in safe]
-    order = [*reversed(safe), *rest]
-    last = order.pop()
-    return {
-        "tasks": prod(dims[d] for d in safe), "numel": g.numel, "rows": prod(dims[d] for d in rest[:-1]),
-        "cols": dims[last], "out": view.offset, "to_step": to[last], "g_step": of[last],
-        "sizes": [dims[d] for d in order], "to_steps": [to[d] for d in order], "g_steps": [of[d] for d in order],
     }  # fmt: skip
 
 

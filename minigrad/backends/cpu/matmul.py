@@ -26,8 +26,10 @@ from minigrad.backends.cpu.product import (
     way_of,
     work_of,
 )
-from minigrad.backends.cpu.texts import After, Chain, after_of, bits, elements_of, from_bits, tile_size
+from minigrad.backends.cpu.texts import After, Chain, after_of, bits, elements_of, factor_words, tile_size
+from minigrad.backends.cpu.tiles import add_tiled, is_tiled
 from minigrad.backends.launch import Launch
+from minigrad.backends.lowering.functions import TIMES_I
 from minigrad.backends.shared import Ints, Problem
 from minigrad.backends.steps import Value, through_dense
 from minigrad.core import requests
@@ -35,7 +37,6 @@ from minigrad.core.dtype import DType, as_dtype, bool_, float32, int32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import matmul
-from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import Late, Macro
 
 # Multiply-adds on this number of bytes in registers cost as much as one element of an elementwise loop.
@@ -98,7 +99,13 @@ def add_product(
     if a.shape[-1] == 0:
         _without_product(steps, out, c, beta)
         return
+    if out.dtype.is_complex:
+        _complex_product(steps, (out, a, b, c), alpha, beta)
+        return
     dtype = int32 if out.dtype is bool_ else as_dtype(out.dtype.compute)
+    if is_tiled(out, a, b, c):
+        add_tiled(steps, out, a, b, c, _bits(alpha, beta, dtype))
+        return
     if any(x.dtype is not dtype for x in (out, a, b, *((c,) if c else ()))):
         result = out if out.dtype is dtype else steps.work(out.shape, dtype)
         c = c and cast(steps, c, dtype)
@@ -126,6 +133,40 @@ def add_product(
         _by_depth(steps, depth_of(problem, dtype), (out, a, b, c), alpha, beta)
     else:
         _tiled_product(steps, problem, (out, a, b, c), factors, part)
+
+
+def _complex_product(steps: CpuSteps, values: Values, alpha: float, beta: float) -> None:
+    """Add the steps of a complex product, as a real product over the pairs in memory: (m, 2k) @ (2k, 2n) = (m, 2n).
+
+    The left operand and the result are read as they are.  Below each row b of the right operand is the row i*b.  A real
+    left operand multiplies both parts of b, so the right operand is then read as it is.
+    """
+    out, a, b, c = values
+    whole, real = out.dtype, out.dtype.to_real()
+    if a.dtype.is_complex:
+        *batch, k, n = b.shape
+        *steps_of, _, _ = b.layout.strides
+        own = tuple([size if step else 1 for size, step in zip(batch, steps_of)])  # repeated matrices are stored once
+        right, left = cast(steps, b, whole), pairs_of(steps, cast(steps, a, whole))
+        expanded = steps.work((*own, k, 2, n), whole)
+        narrow = right.seen(Layout.make((*own, k, n), right.layout.strides, right.layout.offset))
+        steps.copy(expanded.select(len(own) + 1, 0), narrow)
+        steps.each(TIMES_I, expanded.select(len(own) + 1, 1), narrow)
+        rows = expanded.layout.view((*own, 2 * k, n)).expand((*batch, 2 * k, n))
+        right = pairs_of(steps, expanded.seen(rows))
+    else:
+        left, right = cast(steps, a, real), pairs_of(steps, cast(steps, b, whole))
+    added = c and pairs_of(steps, cast(steps, c, whole))
+    add_product(steps, pairs_of(steps, out), left, right, added, alpha, beta)
+
+
+def pairs_of(steps: CpuSteps, x: Value) -> Value:
+    """Return complex numbers as real ones, in rows of twice the length; of a copy unless the last dim is dense."""
+    if x.layout.strides[-1] != 1:
+        x = steps.dense(x)
+    strides = (*[2 * step for step in x.layout.strides[:-1]], 1)
+    layout = Layout.make((*x.shape[:-1], 2 * x.shape[-1]), strides, 2 * x.layout.offset)
+    return Value(x.slot, Spec(layout, x.dtype.to_real()))
 
 
 def _by_depth(steps: CpuSteps, depth: int, values: Values, alpha: float, beta: float) -> None:
@@ -256,12 +297,6 @@ def _packed(steps: CpuSteps, panels: Panels, x: Value) -> Value:
         **panels.numbers,
     )  # fmt: skip
     return packed
-
-
-def factor_words(fields: Fields, dtype: DType) -> dict[str, str]:
-    """Return the words `ALPHA` and `BETA`, the factors of a product, which are scalar arguments."""
-    at = {word: fields.position(word) for word in ("alpha", "beta")}
-    return {word.upper(): f"T({from_bits(k) if dtype.is_float else f'numbers[{k}]'})" for word, k in at.items()}
 
 
 def following_words(chain: Chain, steps: str, dtype: DType) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.rowtexts import along, band_of, is_direct
+from minigrad.backends.cpu.rows import along, band_of, is_direct
 from minigrad.core import requests
 from minigrad.core.dtype import DType, float64
 from minigrad.core.layout import Layout, merge

@@ -18,6 +18,7 @@ from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import CPU, imported
+from minigrad.kernels.fields import Fields
 from minigrad.kernels.macros import scalar_macro
 from minigrad.kernels.pasting import LEFT_OUT, Expand
 
@@ -68,6 +69,12 @@ def bits(value: float) -> int:
 def from_bits(position: str) -> str:
     """Return the text of a float64 whose bits are a number of the kernel."""
     return f"np.int64(numbers[{position}]).view(np.float64)"
+
+
+def factor_words(fields: Fields, dtype: DType) -> dict[str, str]:
+    """Return the words `ALPHA` and `BETA`, the factors of a product, which are scalar arguments."""
+    at = {word: fields.position(word) for word in ("alpha", "beta")}
+    return {word.upper(): f"T({from_bits(k) if dtype.is_float else f'numbers[{k}]'})" for word, k in at.items()}
 
 
 def helper(text: str, template: Callable[..., Any], name: str, liberty: str = "", inlined: bool = False) -> str:

@@ -22,14 +22,9 @@ from minigrad.backends.cuda import (
     scan,
     sorting,
 )
-from minigrad.backends.cuda.family import CudaBackend
+from minigrad.backends.cuda.family import CudaBackend as CudaBackend
 from minigrad.backends.cuda.runtime import Runtime
 from minigrad.config import settings
-
-__all__ = [
-    "CudaBackend", "choose", "conv", "elementwise", "filling", "indexing", "joining", "masks", "matmul", "pool",
-    "reduction", "rows", "scan", "sorting",
-]  # fmt: skip
 
 
 def choose() -> Runtime:

@@ -18,10 +18,4 @@ from minigrad.backends.lowering import (
     random,
     rotations,
     rows,
-    sampling,
 )
-
-__all__ = [
-    "along", "elements", "factors", "groups", "indexing", "pooling", "products", "random",
-    "rotations", "rows", "sampling",
-]  # fmt: skip

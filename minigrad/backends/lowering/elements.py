@@ -11,17 +11,21 @@ from minigrad.backends.launch import Launch
 from minigrad.backends.lowering.functions import IDENTITY, LINE, NONZERO
 from minigrad.backends.shared import Table
 from minigrad.backends.steps import Steps, wide
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, expect_no_loss
 from minigrad.core.op import ScalarFn
 from minigrad.core.requests import Arange, Chained, Copy, Elementwise, ElementwiseTuple, Followed, Join, Many
 from minigrad.kernels.scalar import projected
 
 
 def cast(a: DType, out: DType) -> tuple[ScalarFn, np.dtype[Any]]:
-    """Return the scalar function of a copy and the dtype in which it computes; a cast to bool is `!= 0`."""
+    """Return the scalar function of a copy and the dtype in which it computes; a cast to bool is `!= 0`.
+
+    Raises DTypeError for a copy that would lose imaginary parts.
+    """
+    expect_no_loss(a, out)
     if out.kind == "bool" and a.kind != "bool":
         return NONZERO, a.compute
-    if not a.is_int or not out.is_float:
+    if not a.is_int or not out.is_inexact:
         return IDENTITY, out.compute if a.kind == "bool" else a.compute
     # float32 as an intermediate dtype would round twice for float16 and bfloat16
     return IDENTITY, out.compute if out.itemsize > 2 else np.dtype(np.float64)

@@ -16,6 +16,11 @@ def identity(x):
     return x
 
 
+def times_i(x):
+    """Return i*x."""
+    return complex(-x.imag, x.real)
+
+
 def nonzero(x):
     """Return whether x is not 0: a cast to bool."""
     return x != 0
@@ -232,7 +237,7 @@ def symmetric(x, mirrored, i, j):
     return x if i <= j else mirrored
 
 
-def angle(p, q, r, order, close):
+def rotation_angle(p, q, r, order, close):
     """Return the cosine and the sine of the rotation that diagonalises the symmetric matrix of p, r and q.
 
     order: 1 if p must become the smaller diagonal element, -1 for the larger, 0 for the smaller of the two angles.
@@ -317,7 +322,7 @@ def shifted_log(total, top):
     return math.log(total) + (top if math.isfinite(top) else 0)
 
 
-IDENTITY = scalar_of(identity)
+IDENTITY, TIMES_I = scalar_of(identity), scalar_of(times_i)
 SHIFTED_EXP = scalar_of(shifted_exp)
 SHIFTED_LOG = scalar_of(shifted_log)
 NONZERO = scalar_of(nonzero)
@@ -355,7 +360,7 @@ REFLECTION = scalar_of(reflection)
 REFLECTION_FACTOR = scalar_of(reflection_factor)
 UPPER = scalar_of(upper)
 SYMMETRIC = scalar_of(symmetric)
-ANGLE = scalar_of(angle, results=2)
+ANGLE = scalar_of(rotation_angle, results=2)
 TURNED = scalar_of(turned, results=2)
 INSIDE = scalar_of(inside)
 IS_NUMBER, RANK_OR_NAN, LOWER_MIDDLE = scalar_of(is_number), scalar_of(rank_or_nan), scalar_of(lower_middle)

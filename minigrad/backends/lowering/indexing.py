@@ -1,8 +1,8 @@
-"""Slices by index, values put back through a view, true elements of a mask, and surrounded tensors."""
+"""Slices by index, values put back through a view, and true elements of a mask."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import chain, combinations
 from math import prod
 
 import numpy as np
@@ -18,8 +18,9 @@ from minigrad.backends.lowering.functions import (
     LESSER,
     SMALLEST,
     SUM,
+    TOTAL,
 )
-from minigrad.backends.steps import Steps, Value, numbers_of, viewed
+from minigrad.backends.steps import Steps, numbers_of, viewed
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import Layout
 from minigrad.core.requests import (
@@ -32,7 +33,6 @@ from minigrad.core.requests import (
     ScatterJoin,
     SelectPut,
     Sort,
-    Surround,
     Tally,
 )
 
@@ -111,21 +111,49 @@ def select_put(steps: Steps, request: SelectPut) -> None:
     steps.each(CHOSEN, out, viewed(stays, shape), out, selected)
 
 
+SLICES = 64  # with more slices, one scatter is faster than an addition for each of them
+
+
 @serves(Backend, PutBack)
 def put_back(steps: Steps, request: PutBack) -> None:
-    """Copy into zeros if no two elements of the view share memory; otherwise scatter at the offsets of the elements."""
-    (out,), (g,) = steps.outs, steps.operands
-    if not request.view.may_overlap_itself():
-        steps.fill(out, 0)
-        steps.copy(out.seen(request.view), g)
-        return
-    n = out.layout.numel
-    index = steps.constant(numbers_of(request.view).reshape(-1) - out.layout.offset, int64)
-    zeros = steps.constant(0, out.dtype)
-    dense = steps.dense(g)
-    steps.ask(
-        ScatterAdd(0), viewed(out, (n,)), zeros.seen(zeros.layout.expand((n,))), index, viewed(dense, (prod(g.shape),))
-    )
+    """Copy into zeros if no two elements of the view share memory; otherwise add slices that do not overlap.
+
+    A view with many slices is scattered at the offsets of its elements.
+    """
+    (out,), (g,), view = steps.outs, steps.operands, request.view
+    overlaps = view.may_overlap_itself()
+    if overlaps and out.dtype.is_float and out.dtype.accumulate is not out.dtype:
+        moved = Layout.make(view.shape, view.strides, view.offset - out.layout.offset)
+        return steps.ask_summed(PutBack(moved), out, g)
+    steps.fill(out, 0)
+    dims = slicing_dims(view) if overlaps else ()
+    sizes = [view.shape[d] for d in dims]
+    if not overlaps:
+        steps.copy(out.seen(view), g)
+    elif out.dtype is not bool_ and prod(sizes) <= SLICES:
+        for index in np.ndindex(*sizes):
+            target, part = out.seen(view), g
+            for d, i in zip(dims, index, strict=True):
+                target, part = target.at(d, i), part.at(d, i)
+            steps.each(TOTAL, target, target, part)
+    else:
+        n, zeros, dense = out.layout.numel, steps.constant(0, out.dtype), steps.dense(g)
+        at = steps.constant(numbers_of(view).reshape(-1) - out.layout.offset, int64)
+        zeros = zeros.seen(zeros.layout.expand((n,)))
+        steps.ask(ScatterAdd(0), viewed(out, (n,)), zeros, at, viewed(dense, (prod(g.shape),)))
+
+
+def slicing_dims(view: Layout) -> tuple[int, ...]:
+    """Return the dims with the fewest elements along which a view has slices that do not overlap themselves."""
+
+    def overlaps(dims: tuple[int, ...]) -> bool:
+        rest = [d for d in range(view.ndim) if d not in dims]
+        return Layout.make(
+            tuple(view.shape[d] for d in rest), tuple(view.strides[d] for d in rest)
+        ).may_overlap_itself()
+
+    subsets = chain.from_iterable(combinations(range(view.ndim), count) for count in range(view.ndim + 1))
+    return min((dims for dims in subsets if not overlaps(dims)), key=lambda dims: prod(view.shape[d] for d in dims))
 
 
 @serves(Backend, Bounds)
@@ -170,65 +198,3 @@ def locate(steps: Steps, request: Locate) -> None:
     steps.each(CHOSEN, number, holds, number, zero)
     steps.each(CHOSEN, position, holds, steps.positions(n), zero)
     steps.ask(ScatterAdd(0), out, zero.seen(zero.layout.expand((count,))), number, position)
-
-
-# ---- surrounded tensors ----------------------------------------------------------------------------------------------
-
-COLUMNS = 4  # a strip of at most this many columns is copied column by column, which is faster than rows of 4 elements
-
-
-@serves(Backend, Surround)
-def surround(steps: Steps, request: Surround) -> None:
-    """Copy the centre, then the strips along each dim.
-
-    The strips are copied from the result, which already contains the strips of other dims, so that the corners are
-    filled as well.
-    """
-    (result,), (source,), counts = steps.outs, steps.operands, request.counts
-    if request.back:
-        return add_back(steps, request, source, result)
-    # views[k] is the part of the result without the padding of the last k dims; the last view is the centre.
-    last, views = len(counts) - 1, [result]
-    for d in reversed(range(len(counts))):
-        views.append(views[-1].at(d, counts[d][0], source.shape[d]))
-    steps.copy(views[-1], source)
-    for d in range(len(counts)):
-        for start, length, strip in strips(views[last - d + 1].layout, d, counts[d], request.mode):
-            wide = 1 if d == last and length <= COLUMNS else length
-            for k in range(0, length, wide):
-                steps.copy(views[last - d].at(d, start + k, wide), result.seen(strip.narrow(d, k, wide)))
-
-
-def strips(centre: Layout, d: int, counts: tuple[int, int], mode: str) -> Iterator[tuple[int, int, Layout]]:
-    """Yield the start, the length and the layout of the elements to copy, for each padded side of a dim."""
-    (before, behind), n = counts, centre.shape[d]
-    first, last = {"reflect": (1, n - 1 - behind), "circular": (n - before, 0), "replicate": (0, n - 1)}[mode]
-    for start, count, at in ((0, before, first), (before + n, behind, last)):
-        if count and mode == "replicate":
-            shape = tuple([count if k == d else size for k, size in enumerate(centre.shape)])
-            yield start, count, centre.narrow(d, at, 1).expand(shape)
-        elif count:
-            strip = centre.narrow(d, at, count)
-            yield start, count, strip.flip(d) if mode == "reflect" else strip
-
-
-def add_back(steps: Steps, request: Surround, g: Value, result: Value) -> None:
-    """Add each strip along each dim to the centre, at the positions of its elements."""
-    for d, (before, behind) in enumerate(request.counts):
-        n = g.shape[d] - before - behind
-        centre = g.at(d, before, n)
-        for start, count in ((0, before), (before + n, behind)):
-            if count:
-                positions = steps.constant(origins(np.arange(start, start + count) - before, n, request.mode), int64)
-                added = steps.work(centre.shape, result.dtype)
-                steps.index_add(added, centre, positions, g.at(d, start, count), d)
-                centre = added
-        g = centre
-    steps.copy(result, g)
-
-
-def origins(position: np.ndarray, n: int, mode: str) -> np.ndarray:
-    """Return the positions among n elements from which the elements at some positions are copied."""
-    if mode == "circular":
-        return position % n
-    return np.clip(position, 0, n - 1) if mode == "replicate" else n - 1 - abs(n - 1 - abs(position))

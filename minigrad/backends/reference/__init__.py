@@ -10,6 +10,4 @@ which uses host memory.
 from __future__ import annotations
 
 from minigrad.backends.reference import indexing, loops
-from minigrad.backends.reference.loops import ReferenceBackend
-
-__all__ = ["ReferenceBackend", "indexing", "loops"]
+from minigrad.backends.reference.loops import ReferenceBackend as ReferenceBackend

@@ -77,7 +77,7 @@ def compute_type(compute: np.dtype[Any]) -> Callable[[Any], Any]:
     if compute.kind == "b":
         return bool
     kind: Callable[[Any], Any] = compute.type
-    if compute.kind == "f":
+    if compute.kind in "fc":
         return kind
     dtype = as_dtype(compute)
 
@@ -130,6 +130,8 @@ def integer_gcd(a: Any, b: Any) -> int:
 def names(compute: np.dtype[Any]) -> dict[str, Any]:
     """Return the names that a rendered body may use: T, saturate, math, np, _power and those of integers."""
     number = compute_type(compute)
+    if compute.kind == "c":
+        return complex_names(compute)
 
     def rounded(function: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args: number(np.float64(function(*map(np.float64, args))))
@@ -144,6 +146,42 @@ def names(compute: np.dtype[Any]) -> dict[str, Any]:
     whole = {"int_power": integer_power, "int_divide": integer_quotient, "int_modulo": integer_remainder,
              "int_fmod": integer_fmod, "int_gcd": integer_gcd}  # fmt: skip
     return {"T": number, "saturate": number, "math": space, "np": space, "_power": functions["pow"], **whole}
+
+
+def complex_names(compute: np.dtype[Any]) -> dict[str, Any]:
+    """Return the names of a body that computes in complex numbers: a function accepts real and complex numbers."""
+    of_parts = names(np.dtype(f"float{4 * compute.itemsize}"))
+    number, real = compute.type, of_parts["T"]
+
+    def either(name: str) -> Callable[..., Any]:
+        wide: Any = COMPLEX.get(name) or ROUNDED.get(name)
+
+        def call(*args: Any) -> Any:
+            if not any(isinstance(x, np.complexfloating) for x in args):
+                return getattr(of_parts["math"], name)(*args)
+            return number(wide(*map(np.complex128, args)))
+
+        return call
+
+    space = SimpleNamespace(**vars(of_parts["math"]))
+    vars(space).update({name: either(name) for name in (*ROUNDED, "logistic")}, float32=real, float64=real)
+    return of_parts | {"T": number, "math": space, "np": space, "_power": either("pow"), "complex": complex}
+
+
+def logistic_of_complex(z: Any) -> Any:
+    """Return 1/(1 + exp(-z)), without overflow."""
+    e = np.exp(-z if z.real >= 0 else z)
+    return (1.0 if z.real >= 0 else e) / (1.0 + e)
+
+
+def complex_power(a: Any, b: Any) -> Any:
+    """Return a**b; 0**0 is 1, and 0 to a power with a positive real part is 0."""
+    if a == 0 or b == 0:
+        return np.complex128(1.0 if b == 0 else 0.0 if b.real > 0 else np.exp(b * np.log(a)))
+    return np.exp(b * np.log(a))
+
+
+COMPLEX = {"logistic": logistic_of_complex, "pow": complex_power}
 
 
 @lru_cache(2048)

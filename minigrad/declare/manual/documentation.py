@@ -30,6 +30,7 @@ def inverted(table: Mapping[str, str]) -> dict[str, str]:
 
 MANUAL = tomllib.loads(Path(__file__).with_name("manual.toml").read_text(encoding="utf-8"))
 OPERANDS, RESULTS, EXAMPLES = inverted(MANUAL["operands"]), inverted(MANUAL["results"]), MANUAL["examples"]
+TYPES = MANUAL["types"]
 PARAMETERS = MANUAL["parameters"] | OPERANDS | inverted(MANUAL["functions"])
 __test__ = {name: f">>> import minigrad as mg\n{text}" for name, text in EXAMPLES.items()}  # doctest runs the examples
 WIDTH = 88  # columns of the text, without the indentation by `help`
@@ -95,12 +96,13 @@ def parameter_entry(function: Callable[..., Any], op: Op | None, p: inspect.Para
     stars = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
     declared = getattr(op, "signature", None)
     annotations = {each.name: each.annotation for each in declared.parameters} if declared is not None else {}
-    role = find_role(annotations.get(p.name)) or find_role(p.annotation)
+    own = of_called(function, p) if p.annotation in (Any, "Any") else p.annotation
+    role = find_role(annotations.get(p.name)) or find_role(own)
     kind, description = written.described.get(stars + p.name) or written.described.get(p.name) or inherited(function, p)
-    shown = kind or type_text(p.annotation, role)
+    shown = kind or (TYPES.get(p.name, "Any") if own in (Any, "Any") else type_text(own, role))
     if not kind and p.default is not p.empty:
         default = p.default.__name__ if inspect.isfunction(p.default) else repr(p.default)
-        shown += ", optional" if p.default is None else f", default {default}"
+        shown = f"{shown.removesuffix(' | None')}, optional" if p.default is None else f"{shown}, default {default}"
     return entry(f"{stars}{p.name} : {shown}", description or described(function, op, p, role))
 
 
@@ -110,6 +112,12 @@ def inherited(function: Callable[..., Any], p: inspect.Parameter) -> tuple[str, 
     texts = [str(base.__doc__) for base in bases if base.__doc__ and base.__module__.startswith("minigrad.")]
     entries = (Text(inspect.cleandoc(text), [p.name]).described.get(p.name) for text in texts)
     return next((entry for entry in entries if entry is not None), ("", ""))
+
+
+def of_called(function: Callable[..., Any], p: inspect.Parameter) -> Any:
+    """Return the annotation of a field of a module in the function that the module calls, or that of the field."""
+    called = vars(function).get("_function") if isinstance(function, type) else None
+    return inspect.signature(called.__func__).parameters.get(p.name, p).annotation if called else p.annotation
 
 
 def find_role(annotation: Any) -> Role | None:
@@ -142,6 +150,8 @@ def described(function: Callable[..., Any], op: Op | None, p: inspect.Parameter,
         return PARAMETERS[f"{name}=None"]
     if name in PARAMETERS and (ours or name == "out"):
         return PARAMETERS[name]
+    if op is None and (writes := getattr(function, "writes", ())) and "Tensor" in str(p.annotation):
+        return "Tensor that is changed and returned." if name in writes else "Tensor that broadcasts to its shape."
     if op is None:
         return "Second operand." if name == "other" else "Tensor." if "Tensor" in str(p.annotation) else ""
     if name == "keepdim":
@@ -159,7 +169,8 @@ def described(function: Callable[..., Any], op: Op | None, p: inspect.Parameter,
 def of_function(function: Callable[..., Any], name: str) -> str:
     """Return the description of a parameter that belongs to one function, or to all classes, or ""."""
     own = function.__name__.rpartition(".")[2]  # `mg.dist` is a module that can be called
-    owners = (own, own.rstrip("_"), *(["class"] if isinstance(function, type) else []))  # `add_` is documented as `add`
+    bases = [*[base.__name__ for base in function.__mro__[1:]], "class"] if isinstance(function, type) else []
+    owners = (own, own.rstrip("_"), *bases)  # `add_` is documented as `add`
     return next((PARAMETERS[key] for owner in owners if (key := f"{owner}.{name}") in PARAMETERS), "")
 
 

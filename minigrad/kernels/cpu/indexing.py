@@ -1,8 +1,8 @@
 """Loops that read, write or add at the positions in an index tensor.
 
-Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1` and `STORE`.  `ADD` is a sum (of booleans: or).  `JOIN`
-combines an element of the result with the element that is added to it, by a sum or another function.  `LINE_OF_CACHE`
-is the number of elements in a cache line.  One of these four is 1 for the loop:
+Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1` and `STORE`.  `JOIN` combines an element of the result with
+the element that is added to it, by a sum (of booleans: or) or another function.  `LINE_OF_CACHE` is the number of
+elements in a cache line.  One of these four is 1 for the loop:
 
 - `ROWS`: the index is constant along the innermost dim, and both sides have step 1 there, so whole rows are copied.
 - `DENSE`: the index and the result have step 1.
@@ -219,25 +219,6 @@ def scatter_columns(src, index, out, N):  # type: ignore[no-untyped-def]
                         flag[0] = 1
             px += src_step
             pi += index_step
-
-
-@loop(Fields("rows cols rank out to_step g g_step", "sizes[rank] to_steps[rank] g_steps[rank]"), loads=1)
-def view_add(g, out, N):  # type: ignore[no-untyped-def]
-    """Add g to out through a layout that may overlap itself.
-
-    A task is `rows` rows; the layout does not overlap between tasks.  out, to_step, g, g_step: the offset and the inner
-    step of out, and those of g.
-    """
-    rows = N.rows
-    for unit in range(first, last):
-        for row in range(unit * rows, unit * rows + rows):
-            rest = row
-            to = N.out
-            px = N.g
-            walk(rest, N.sizes, to=N.to_steps, px=N.g_steps)
-            for c in range(N.cols):
-                at = to + c * N.to_step
-                out[at] = STORE(ADD(LOAD_0(out[at]), LOAD_0(g[px + c * N.g_step])))
 
 
 @loop(Fields("rows cols rank index step out", "sizes[rank] steps[rank]"))

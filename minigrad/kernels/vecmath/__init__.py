@@ -33,14 +33,19 @@ FAMILIES = {
     "power": "pow cbrt",
     "loggamma": "lgamma",
     "arithmetic": "remainder floor_divide fmod hypot nextafter",
+    "complexes": "cabs cdiv cexp clog csqrt csinh ccosh csin ccos ctanh ctan cpow clogistic clog1p cexpm1 clog10 clog2 "
+    "cexp2 casin cacos catan casinh cacosh catanh cisnan cisfinite cisinf",
 }
-FUNCTIONS = frozenset(" ".join(FAMILIES.values()).split())
+COMPLEXES = frozenset(FAMILIES["complexes"].split())
+FUNCTIONS = frozenset(" ".join(FAMILIES.values()).split()) - COMPLEXES
 # Functions whose vectorised text is valid only for common arguments.  Each has a function that finds the other
 # arguments, and `NAME_any`, which is valid for all.
 GUARDED = {
     "sin": "is_far", "cos": "is_far", "tan": "is_far", "lgamma": "is_below_zero",
     "remainder": "is_large_quotient", "floor_divide": "is_large_quotient",
     "fmod": "is_large_quotient",
+    **dict.fromkeys(("cexp", "cexp2", "cexpm1", "clogistic", "csinh", "ccosh", "ctanh"), "is_far_imag"),
+    **dict.fromkeys(("csin", "ccos", "ctan"), "is_far_real"), "cpow": "is_far_power",
 }  # fmt: skip
 
 
@@ -70,9 +75,16 @@ STORE = re.compile(r" +\w+\[.*\] = ")  # a line of a kernel that stores a result
 
 
 def calls(compute: np.dtype[Any]) -> dict[str, str]:
-    """Return the pasted function for each `math.NAME` in a kernel that computes in float32 or float64."""
-    bits = 8 * compute.itemsize
-    return {name: f"{name}{'_any' if name in GUARDED else ''}_{bits}" for name in FUNCTIONS}
+    """Return the pasted function for each `math.NAME` in a kernel.
+
+    In a loop of complex numbers, `math.NAME` of a real number has the key "real NAME".
+    """
+    bits = (4 if compute.kind == "c" else 8) * compute.itemsize
+    named = {name: f"{name}{'_any' if name in GUARDED else ''}_{bits}" for name in FUNCTIONS | COMPLEXES}
+    if compute.kind != "c":
+        return {name: named[name] for name in FUNCTIONS}
+    complexes = {name[1:]: named[name] for name in COMPLEXES}
+    return {f"real {name}": named[name] for name in FUNCTIONS} | complexes | {"fabs": named["cabs"]}
 
 
 def called(text: str) -> list[str]:

@@ -210,7 +210,7 @@ EXERCISES = {
             "the entry of the parent.",
             "Fill the table as gradients_of(y) does, then return table.get(x.id, mg.zeros_like(x)).",
         ),
-        grade_my_grad, my_grad,
+        grade_my_grad, my_grad, excluded=("backward", "grad"),
     ),
     "07.3": Exercise(
         "One hook limits a gradient; the rest of the network does not change.",

@@ -173,7 +173,7 @@ EXERCISES = {
             "Those with j > i: mg.ones(n, n, dtype=mg.bool).triu(1). If their score is -1e9, the softmax makes them 0.",
             "return scores.masked_fill(later, -1e9).softmax(-1) @ v",
         ),
-        grade_attention, attention,
+        grade_attention, attention, excluded=("scaled_dot_product_attention",),
     ),
     "14.3": Exercise(
         "Sampling: temperature and top k change the probabilities, one random number selects.",
@@ -194,6 +194,6 @@ EXERCISES = {
             "self.running_mean.mul_(1 - momentum).add_(momentum * mean.detach()), the same for the variance; at the "
             "end (x - mean) / (var + eps).sqrt() * weight + bias, with running values in evaluation mode.",
         ),
-        grade_batch_norm, BatchNorm,
+        grade_batch_norm, BatchNorm, excluded=("BatchNorm1d", "batch_norm"),
     ),
 }  # fmt: skip

@@ -132,7 +132,7 @@ EXERCISES = {
             "scores.log_softmax(1) returns all logarithms; gather(1, truth.unsqueeze(1)) selects one per row.",
             "Return -scores.log_softmax(1).gather(1, truth.unsqueeze(1)).mean().",
         ),
-        grade_cross_entropy, cross_entropy,
+        grade_cross_entropy, cross_entropy, excluded=("cross_entropy", "CrossEntropyLoss", "nll_loss"),
     ),
     "13.2": Exercise(
         "Momentum: each gradient counts, but it counts less with every step.",
@@ -161,6 +161,6 @@ EXERCISES = {
             "(x * x).mean(-1, keepdim=True).",
             "return x / ((x * x).mean(-1, keepdim=True) + self.eps).sqrt() * self.weight",
         ),
-        grade_rms_norm, RMSNorm,
+        grade_rms_norm, RMSNorm, excluded=("RMSNorm", "rms_norm"),
     ),
 }  # fmt: skip

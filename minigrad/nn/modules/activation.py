@@ -43,7 +43,6 @@ class Threshold(Activation, of=F.threshold):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.Threshold(0.5, 9.0)(mg.tensor([0.2, 0.7])).tolist() == [9.0, mg.tensor(0.7).item()]
     True
     """

@@ -46,8 +46,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         Cluster i, counted from 0, first projects an example to in_features // div_value ** (i + 1) features.
     head_bias : bool, default False
         Whether the head has a bias.
-    device, dtype : optional
-        Device and dtype of the parameters.
 
     Raises
     ------
@@ -60,7 +58,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> layer = mg.nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs=[5, 10])
     >>> output, loss = layer(mg.randn(3, 8), mg.tensor([1, 7, 19]))
     >>> output.shape, loss.shape, layer.log_prob(mg.randn(3, 8)).shape

@@ -28,18 +28,12 @@ class MultiheadAttention(Heads, Module):
         Number of heads; it must divide embed_dim.
     dropout : float, default 0.0
         Probability that an attention weight is set to 0 in training mode.
-    bias : bool, default True
-        Whether the projections have biases.
     add_bias_kv : bool, default False
         Whether to append one trainable key and one trainable value to the sequences.
     add_zero_attn : bool, default False
         Whether to append one key and one value that contain zeros.
     kdim, vdim : int, optional
         Lengths of keys and values; embed_dim if None.
-    batch_first : bool, default False
-        Whether tensors are (batch, length, size) instead of (length, batch, size).
-    device, dtype : optional
-        Device and dtype of the parameters.
 
     References
     ----------

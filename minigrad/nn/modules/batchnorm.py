@@ -134,21 +134,9 @@ class BatchNorm1d(_BatchNorm, dims=(2, 3)):
 
     Parameters
     ----------
-    num_features : int
-        Number of channels.
-    eps : float, default 1e-5
-        Value added to the variance.
     momentum : float or None, default 0.1
         Weight of a new batch in the running statistics. With None, the running statistics are the mean over all
         batches.
-    affine : bool, default True
-        Whether there is one weight and one bias per channel.
-    track_running_stats : bool, default True
-        Whether there are running statistics. Without them, evaluation uses the statistics of the batch.
-    device, dtype : optional
-        Device and dtype of the parameters and statistics.
-    bias : bool, default True
-        Whether there is a bias; only used if `affine` is True.
 
     References
     ----------
@@ -156,7 +144,6 @@ class BatchNorm1d(_BatchNorm, dims=(2, 3)):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> norm = mg.nn.BatchNorm1d(1)
     >>> _ = norm(mg.tensor([[1.0], [3.0]]))
     >>> norm.num_batches_tracked.item(), round(norm.running_mean.item(), 4)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
+from minigrad.core.roles import Choice
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.nn import functional as F
 from minigrad.nn.init import uniform_
@@ -99,14 +100,8 @@ class RNNCellBase(Module):
 
     Parameters
     ----------
-    input_size, hidden_size : int
-        Lengths of an input and of the state.
-    bias : bool
-        Whether the cell has biases.
     num_chunks : int
         Number of rows of each weight per element of the state: 1 (RNN), 3 (GRU) or 4 (LSTM).
-    device, dtype : optional
-        Device and dtype of the parameters.
     """
 
     def __init__(
@@ -160,12 +155,8 @@ class RNNCell(RNNCellBase):
 
     Parameters
     ----------
-    input_size, hidden_size : int
-        Lengths of the input x and of the state h.
     bias : bool, default True
         Whether the cell has the biases b_ih and b_hh.
-    device, dtype : optional
-        Device and dtype of the parameters.
     nonlinearity : {"tanh", "relu"}, default "tanh"
         Function that is applied to the sum.
     """
@@ -174,11 +165,7 @@ class RNNCell(RNNCellBase):
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
         dtype: Any = None,
     ) -> None:  # fmt: skip
-        if nonlinearity not in ("tanh", "relu"):
-            raise ArgumentError(
-                f"RNNCell: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}; pass nonlinearity='tanh', for "
-                "example"
-            )
+        Choice("tanh", "relu").expect("RNNCell", nonlinearity=nonlinearity)
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
@@ -195,12 +182,8 @@ class LSTMCell(RNNCellBase):
 
     Parameters
     ----------
-    input_size, hidden_size : int
-        Lengths of the input x and of h and c.
     bias : bool, default True
         Whether the gates have biases.
-    device, dtype : optional
-        Device and dtype of the parameters.
     """
 
     def __init__(
@@ -213,13 +196,7 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """Compute one time step of `GRU`: the next h from an input and h.
-
-    Parameters
-    ----------
-    input_size, hidden_size, bias, device, dtype
-        The same as for `LSTMCell`.
-    """
+    """Compute one time step of `GRU`: the next h from an input and h."""
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None

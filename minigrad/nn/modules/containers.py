@@ -30,7 +30,6 @@ class Identity(Module):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.Identity(54, unused=True)(3)
     3
     """
@@ -118,7 +117,6 @@ class Sequential(Row):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> net = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU(), mg.nn.Linear(8, 2))
     >>> net(mg.zeros(3, 4)).shape
     (3, 2)
@@ -182,7 +180,6 @@ class ModuleList(Row):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> layers = mg.nn.ModuleList(mg.nn.Linear(4, 4) for _ in range(3))
     >>> len(layers), layers[-1].out_features
     (3, 4)
@@ -213,7 +210,6 @@ class ModuleDict(Module):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> heads = mg.nn.ModuleDict({"a": mg.nn.Linear(2, 1), "b": mg.nn.Identity()})
     >>> list(heads), "a" in heads
     (['a', 'b'], True)

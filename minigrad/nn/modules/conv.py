@@ -6,6 +6,7 @@ import math
 from itertools import chain
 from typing import Any
 
+from minigrad.core.roles import Choice
 from minigrad.errors import ArgumentError
 from minigrad.nn import functional as F
 from minigrad.nn.init import _calculate_fan_in_and_fan_out, kaiming_uniform_, uniform_
@@ -75,11 +76,7 @@ class _ConvNd(Module):
                 raise ArgumentError(
                     f"{name}: padding='same' requires stride=1, got {stride}; pass stride=1 or an int for padding"
                 )
-        if padding_mode not in MODES:
-            raise ArgumentError(
-                f"{name}: padding_mode must be one of {', '.join(MODES)}, got {padding_mode!r}; pass "
-                "padding_mode='zeros', for example"
-            )
+        Choice(*MODES).expect(name, padding_mode=padding_mode)
 
     def reset_parameters(self) -> None:
         """Draw the initial values of weight and bias."""
@@ -140,20 +137,12 @@ class Conv1d(_Conv, dims=1, of=F.conv1d):
 
     Parameters
     ----------
-    in_channels, out_channels : int
-        Channels of the input and of the output.
     kernel_size, stride, dilation : int or tuple
         Length of the window, step between windows, and step within a window.
     padding : int, tuple, "valid" or "same"
         Number of elements added at both ends. "valid" adds none; "same" keeps the length.
-    groups : int, default 1
-        Number of groups of channels; outputs of a group depend only on inputs of the same group.
-    bias : bool, default True
-        Whether to add a bias.
     padding_mode : {"zeros", "reflect", "replicate", "circular"}, default "zeros"
         Values of the elements that are added.
-    device, dtype : optional
-        Device and dtype of the parameters.
     """
 
 
@@ -165,7 +154,6 @@ class Conv2d(_Conv, dims=2, of=F.conv2d):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> layer = mg.nn.Conv2d(3, 8, 3, padding=1)
     >>> layer
     Conv2d(3, 8, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
@@ -224,8 +212,6 @@ class ConvTranspose1d(_ConvTransposeNd, dims=1, of=F.conv_transpose1d):
 
     Parameters
     ----------
-    in_channels, out_channels : int
-        Channels of the input and of the output.
     kernel_size, stride, dilation : int or tuple
         Arguments of the convolution whose transpose is computed.
     padding : int or tuple, default 0
@@ -233,14 +219,8 @@ class ConvTranspose1d(_ConvTransposeNd, dims=1, of=F.conv_transpose1d):
     output_padding : int or tuple, default 0
         Number of elements by which the output is longer at the end. If the stride is larger than 1, `Conv1d` maps
         inputs of several lengths to the same output length, and this number selects one of these input lengths.
-    groups : int, default 1
-        Number of groups of channels; outputs of a group depend only on inputs of the same group.
-    bias : bool, default True
-        Whether to add a bias.
     padding_mode : {"zeros"}
         Only "zeros" is possible.
-    device, dtype : optional
-        Device and dtype of the parameters.
     """
 
 
@@ -252,7 +232,6 @@ class ConvTranspose2d(_ConvTransposeNd, dims=2, of=F.conv_transpose2d):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.ConvTranspose2d(8, 3, 4, stride=2, padding=1)(mg.zeros(1, 8, 5, 5)).shape
     (1, 3, 10, 10)
     """

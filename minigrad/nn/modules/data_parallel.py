@@ -32,7 +32,6 @@ class DataParallel(Module):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> list(mg.nn.DataParallel(mg.nn.Linear(2, 1, bias=False)).state_dict())
     ['module.weight']
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.errors import ArgumentError
+from minigrad.core.roles import Number
 from minigrad.nn import functional as F
 from minigrad.nn.modules.derived import FromFunction, undefined
 from minigrad.runtime.tensor import Tensor
@@ -19,10 +19,7 @@ class _DropoutNd(FromFunction, of=undefined):
     inplace: bool = False
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
-        if not 0 <= fields["p"] <= 1:
-            raise ArgumentError(
-                f"{type(self).__name__}: p must be from 0 to 1, got {fields['p']}; pass p=0.5, for example"
-            )
+        Number(0, 1, example=0.5).expect(type(self).__name__, p=fields["p"])
         return fields
 
     def forward(self, input: Tensor) -> Tensor:
@@ -41,7 +38,6 @@ class Dropout(_DropoutNd, of=F.dropout):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.Dropout(0.5).eval()(mg.tensor([1.0, 2.0])).tolist()
     [1.0, 2.0]
     """

@@ -40,8 +40,7 @@ class _Table(Module):
                 f"{describe(weight)}; reshape it, or change num_embeddings and embedding_dim"
             )
         values = empty(num_embeddings, embedding_dim, device=device, dtype=dtype) if weight is None else weight
-        self.weight = Parameter(values)
-        self.weight.requires_grad_(not frozen)
+        self.weight = Parameter(values, requires_grad=not frozen)  # type: ignore[call-arg]
         if weight is None:
             self.reset_parameters()
 
@@ -74,10 +73,6 @@ class Embedding(_Table):
 
     Parameters
     ----------
-    num_embeddings : int
-        Number of rows.
-    embedding_dim : int
-        Length of a row.
     padding_idx : int, optional
         Index of a row that is initially 0 and receives no gradient.
     max_norm : float, optional
@@ -88,13 +83,12 @@ class Embedding(_Table):
     scale_grad_by_freq : bool, default False
         Whether the gradient of a row is divided by the number of times that the row occurs in a call.
     sparse : bool, default False
-        Must be False: with True, a call raises ArgumentError, because gradients are always dense.
+        Has no effect: gradients are always dense, with the same values.
     device, dtype : optional
         Device and dtype of the table, whose initial values are standard normal.
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> table = mg.nn.Embedding(10, 3, padding_idx=0)
     >>> table(mg.tensor([[1, 0]])).shape, table(mg.tensor([0])).tolist()
     ((1, 2, 3), [[0.0, 0.0, 0.0]])
@@ -142,16 +136,10 @@ class EmbeddingBag(_Table):
 
     Parameters
     ----------
-    num_embeddings : int
-        Number of rows.
-    embedding_dim : int
-        Length of a row.
     max_norm, norm_type, scale_grad_by_freq, sparse
         The same as for `Embedding`.
     mode : {"mean", "sum", "max"}, default "mean"
         Reduction over the rows of a bag.
-    include_last_offset : bool, default False
-        Whether `offsets` has an additional last entry, the end of the last bag.
     padding_idx : int, optional
         Index of a row that is excluded from the bags.
     device, dtype : optional

@@ -94,7 +94,6 @@ def register_module_forward_hook(
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> names = []
     >>> with mg.nn.modules.module.register_module_forward_hook(lambda m, args, y: names.append(type(m).__name__)):
     ...     _ = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU())(mg.ones(2))

@@ -22,7 +22,7 @@ Hook = Callable[..., Any]
 
 
 class RemovableHandle(HookHandle):
-    """The handle of a registered hook: `remove()` or the end of a `with` block removes the hook."""
+    """The handle of a hook of a module; `changes.count` counts its changes."""
 
     __slots__ = ()
 
@@ -37,12 +37,6 @@ class RemovableHandle(HookHandle):
         """Remove the hook; a second call has no effect."""
         super().remove()
         changes.count += 1
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *args: Any) -> None:
-        self.remove()
 
 
 class Hooks:
@@ -110,18 +104,17 @@ class Crossing:
     def __init__(self, hooks: Hooks, module: Any) -> None:
         self.hooks, self.module = hooks, module
         self.grad_output: tuple[Tensor | None, ...] | None = None  # until the backward hooks have run
-        self.inputs: list[Any] = []  # shape, dtype and device of each tensor argument
+        self.inputs: list[Any] = []  # shape, dtype and device of each argument; None for one that is not a tensor
         self.watched: list[int] = []
 
     def entered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the arguments; each tensor that requires a gradient is replaced by the result of an identity op."""
-        self.inputs = [(x.shape, x.dtype, x.device) for x in args if isinstance(x, Tensor)]
+        self.inputs = [(x.shape, x.dtype, x.device) if isinstance(x, Tensor) else None for x in args]
         tensors = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
         self.watched = [k for k in tensors if args[k].requires_grad] if is_grad_enabled() else []
         if not self.watched:
             return args
-        positions = [tensors.index(k) for k in self.watched]
-        passed = Passing.apply(lambda *gs: self.finish(positions, gs), *[args[k] for k in self.watched])
+        passed = Passing.apply(lambda *gs: self.finish(self.watched, gs), *[args[k] for k in self.watched])
         new = dict(zip(self.watched, passed, strict=True))
         return tuple([new.get(k, x) for k, x in enumerate(args)])
 
@@ -163,9 +156,9 @@ class Crossing:
         full: list[Tensor | None] = [None] * max(len(self.inputs), 1)
         for k, g in zip(positions, gradients, strict=True):
             full[k] = g
-        for k, (shape, dtype, device) in enumerate(self.inputs if positions else ()):
-            if full[k] is None:  # as in PyTorch, the gradient is 0 if none is required or none arrived
-                full[k] = zeros(*shape, dtype=dtype, device=device)
+        for k, like in enumerate(self.inputs if positions else ()):
+            if full[k] is None and like is not None:  # as in PyTorch, the gradient is 0 if none is required or arrived
+                full[k] = zeros(*like[0], dtype=like[1], device=like[2])
         grad_input: tuple[Tensor | None, ...] = tuple(full)
         for hook in tuple(self.hooks.backward.values()):
             new = hook(self.module, grad_input, self.grad_output)

@@ -1,11 +1,16 @@
-"""Lazy layers: they read the size of their input at the first call, and then become ordinary layers."""
+"""Lazy layers: they read the size of their input at the first call, and then become ordinary layers.
+
+Their parameters exist from the beginning, as `UninitializedParameter`s, so an optimizer may be created before it.
+"""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
-from minigrad.errors import DeclarationError, ShapeError
+from minigrad.errors import DeclarationError, ShapeError, StateError
 from minigrad.nn.modules.batchnorm import (
     BatchNorm1d,
     BatchNorm2d,
@@ -16,9 +21,10 @@ from minigrad.nn.modules.batchnorm import (
 )
 from minigrad.nn.modules.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from minigrad.nn.modules.linear import Linear
-from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.states import as_tensor
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.nn.modules.module import CallSignature, Module
+from minigrad.nn.parameter import Uninitialized, UninitializedBuffer, UninitializedParameter
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 __all__ = [
     "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
@@ -32,141 +38,198 @@ class LaterSignature:
 
     def __get__(self, module: Any, cls: Any) -> inspect.Signature:
         if module is not None:
-            return inspect.signature(cls._layer.forward)
-        parameters = list(inspect.signature(cls._layer).parameters.values())[1:]
+            return inspect.signature(module.forward)
+        if not issubclass(cls, Lazy):
+            return CallSignature().__get__(None, cls)
+        parameters = list(inspect.signature(cls.cls_to_become).parameters.values())[1:]
         return inspect.Signature([p.replace(default=cls._defaults.get(p.name, p.default)) for p in parameters])
 
 
-class Lazy(Module):
-    """Create the parameters of a layer in the first call, when the size of the input is given.
+class LazyModuleMixin(Module):
+    """Make a module lazy: its first call creates the memory of its uninitialized parameters and buffers.
 
-    A subclass has two class arguments: `layer` is the class that the module has after the first call, and `dim` is the
-    dim of the input whose length the constructor of this class requires.  A negative `dim` is valid with and without a
-    batch.  The parameters are created on the device and in the dtype of the input, unless `device` or `dtype` is
-    passed.  An optimizer must be created after the first call.
+    A subclass registers `UninitializedParameter` and `UninitializedBuffer` objects, and defines
+    `initialize_parameters(self, *args)`, which gets the arguments of the first call and calls `materialize` of each.
+    An optimizer may be created before the first call.
+
+    Attributes
+    ----------
+    cls_to_become : type or None
+        The class that the module has after the first call, or None if it keeps its class.
+
+    Examples
+    --------
+    >>> class Scale(mg.nn.modules.lazy.LazyModuleMixin, mg.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = mg.nn.UninitializedParameter()
+    ...     def initialize_parameters(self, x):
+    ...         self.factor.materialize(x.shape[-1:])
+    ...         mg.nn.init.ones_(self.factor)
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> scale = Scale()
+    >>> scale(mg.tensor([2.0, 3.0])).tolist(), scale.factor.shape
+    ([2.0, 3.0], (2,))
     """
 
     __signature__: Any = LaterSignature()
-    _layer: Any
+    cls_to_become: Any = None
+
+    def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
+        """Create the memory of the parameters from the arguments of the first call; a subclass defines this method."""
+        raise NotImplementedError(
+            f"{type(self).__name__}: a lazy module must define initialize_parameters; add a method "
+            "initialize_parameters(self, input)"
+        )
+
+    def has_uninitialized_params(self) -> bool:
+        """Return whether a parameter or a buffer of this module has no shape yet."""
+        members = chain(self._parameters.values(), self._buffers.values())
+        return any(isinstance(x, Uninitialized) for x in members)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self._infer_parameters(args, kwargs)
+        return super().__call__(*args, **kwargs) if isinstance(self, LazyModuleMixin) else self(*args, **kwargs)
+
+    def _infer_parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Initialize the parameters, and become the class `cls_to_become`."""
+        if self.cls_to_become is None and not self.has_uninitialized_params():
+            return
+        with no_grad():
+            self.initialize_parameters(*args, **kwargs)
+        if self.has_uninitialized_params():
+            raise StateError(
+                f"{type(self).__name__}: initialize_parameters must call materialize of each parameter and buffer, but "
+                "some have no shape after it; add these calls"
+            )
+        if self.cls_to_become is not None:
+            self.__class__ = self.cls_to_become
+
+
+class Lazy(LazyModuleMixin):
+    """Create the memory of a layer in the first call, when the size of the input is known.
+
+    A subclass has the ordinary layer as its second base; this is the class that the module has after the first call.
+    `dim` is the dim of the input whose length the constructor of this class requires.  A negative `dim` is valid with
+    and without a batch.  The memory is on the device and in the dtype of the input, unless `device` or `dtype` is
+    passed, or the module is converted before.
+    """
+
     _dim: int
     _defaults: dict[str, Any] = {}
+    _arguments: dict[str, Any]
 
-    def __init_subclass__(cls, layer: Any = None, dim: int = 1, **defaults: Any) -> None:
+    def __init_subclass__(cls, dim: int = 1, **defaults: Any) -> None:
         super().__init_subclass__()
-        if layer is not None:
-            cls._layer, cls._dim, cls._defaults = layer, dim, defaults
+        if len(cls.__bases__) > 1:
+            cls.cls_to_become, cls._dim, cls._defaults = cls.__bases__[1], dim, defaults
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__()
         try:
             values = inspect.signature(type(self)).bind(*args, **kwargs)
         except TypeError as error:
             raise DeclarationError(f"{type(self).__name__}: {error}") from None
         values.apply_defaults()
-        self._arguments = values.arguments
+        self._arguments = dict(values.arguments)
+        # The smallest valid size: the members are replaced below, so only their names and dtypes matter.
+        self.cls_to_become.__init__(self, self._arguments.get("groups", 1), **self._arguments)
+        setattr(self, self._size_name(), 0)
+        kind = {name: self._arguments[name] for name in ("device", "dtype")}
+        for name, x in [*self._parameters.items(), *self._buffers.items()]:
+            if x is not None and x.ndim:
+                cls = UninitializedParameter if name in self._parameters else UninitializedBuffer
+                self.__dict__[name] = cls(**kind)
 
-    def has_uninitialized_params(self) -> bool:
-        """Return True, because the first call creates parameters and changes the class."""
-        return True
+    def _convert(self, fn: Callable[[Tensor], Tensor], recurse: bool, done: dict[int, Any]) -> None:
+        super()._convert(fn, recurse, done)
+        like = next((x for x in chain(self._parameters.values(), self._buffers.values()) if x is not None), None)
+        if like is not None:
+            self._arguments |= {"device": like.device, "dtype": like.dtype}
+
+    def _size_name(self) -> str:
+        """Return the first parameter of the ordinary layer, such as "in_features"."""
+        return next(iter(inspect.signature(self.cls_to_become).parameters))
+
+    def reset_parameters(self) -> None:
+        """Draw the initial values; before the first call, do nothing."""
+        if "_arguments" not in self.__dict__:
+            super().reset_parameters()  # type: ignore[misc]
 
     def initialize_parameters(self, input: Tensor) -> None:
-        """Become the ordinary layer whose input size is that of `input`."""
+        """Create the memory that an ordinary layer for this input has."""
+        expect_tensors(type(self).__name__, input)
         if not -input.ndim <= self._dim < input.ndim:
             raise ShapeError(
                 f"{type(self).__name__}: input must have a dim {self._dim}, got {describe(input)}; add dims with "
                 "unsqueeze"
             )
-        self._become(input.shape[self._dim], input)
-
-    def _become(self, size: int, like: Tensor) -> None:
-        arguments, layer = dict(self._arguments), self._layer
-        arguments["device"] = arguments["device"] or like.device
-        if arguments["dtype"] is None and like.dtype.is_float:
-            arguments["dtype"] = like.dtype
+        size, arguments = input.shape[self._dim], self._arguments
+        dtype = arguments["dtype"] or (input.dtype if input.dtype.is_float else None)
+        ordinary = self.cls_to_become(
+            size, **arguments | {"device": arguments["device"] or input.device, "dtype": dtype}
+        )
+        for name, x in [*self._parameters.items(), *self._buffers.items()]:
+            if isinstance(x, Uninitialized):
+                x.become(ordinary.__dict__[name])
+        setattr(self, self._size_name(), size)
         del self._arguments
-        self.__class__ = layer
-        layer.__init__(self, size, **arguments)
-
-    def forward(self, input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        self.initialize_parameters(input)
-        return self.forward(input, *args, **kwargs)
-
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
-        """Become the ordinary layer whose size follows from the tensors of a state."""
-        for name in ("weight", "running_mean"):
-            value = as_tensor(state_dict.get(prefix + name))
-            if value is not None:
-                self._become(self._size_of(value.shape), value)
-                self._load_from_state_dict(state_dict, prefix, *rest)
-                return
-        super()._load_from_state_dict(state_dict, prefix, *rest)
-
-    def _size_of(self, shape: tuple[int, ...]) -> int:
-        """Return the input size that the shape of a weight or of a running mean implies."""
-        if len(shape) == 1 or getattr(self._layer, "transposed", False):
-            return shape[0]
-        groups: int = self._arguments.get("groups", 1)
-        return shape[1] * groups
-
-    def extra_repr(self) -> str:
-        return ", ".join(f"{name}={value!r}" for name, value in self._arguments.items() if value is not None)
 
 
-class LazyLinear(Lazy, layer=Linear, dim=-1):
+class LazyLinear(Lazy, Linear, dim=-1):
     """Create a `Linear` whose `in_features` is the length of the last dim of the first input.
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> layer = mg.nn.LazyLinear(3)
     >>> layer(mg.zeros(2, 7)).shape, layer
     ((2, 3), Linear(in_features=7, out_features=3, bias=True))
     """
 
 
-class LazyConv1d(Lazy, layer=Conv1d, dim=-2):
+class LazyConv1d(Lazy, Conv1d, dim=-2):
     """`Conv1d` whose `in_channels` is read from the first input."""
 
 
-class LazyConv2d(Lazy, layer=Conv2d, dim=-3):
+class LazyConv2d(Lazy, Conv2d, dim=-3):
     """`Conv2d` whose `in_channels` is read from the first input."""
 
 
-class LazyConv3d(Lazy, layer=Conv3d, dim=-4):
+class LazyConv3d(Lazy, Conv3d, dim=-4):
     """`Conv3d` whose `in_channels` is read from the first input."""
 
 
-class LazyConvTranspose1d(Lazy, layer=ConvTranspose1d, dim=-2):
+class LazyConvTranspose1d(Lazy, ConvTranspose1d, dim=-2):
     """`ConvTranspose1d` whose `in_channels` is read from the first input."""
 
 
-class LazyConvTranspose2d(Lazy, layer=ConvTranspose2d, dim=-3):
+class LazyConvTranspose2d(Lazy, ConvTranspose2d, dim=-3):
     """`ConvTranspose2d` whose `in_channels` is read from the first input."""
 
 
-class LazyConvTranspose3d(Lazy, layer=ConvTranspose3d, dim=-4):
+class LazyConvTranspose3d(Lazy, ConvTranspose3d, dim=-4):
     """`ConvTranspose3d` whose `in_channels` is read from the first input."""
 
 
-class LazyBatchNorm1d(Lazy, layer=BatchNorm1d):
+class LazyBatchNorm1d(Lazy, BatchNorm1d):
     """`BatchNorm1d` whose `num_features` is read from the first input."""
 
 
-class LazyBatchNorm2d(Lazy, layer=BatchNorm2d):
+class LazyBatchNorm2d(Lazy, BatchNorm2d):
     """`BatchNorm2d` whose `num_features` is read from the first input."""
 
 
-class LazyBatchNorm3d(Lazy, layer=BatchNorm3d):
+class LazyBatchNorm3d(Lazy, BatchNorm3d):
     """`BatchNorm3d` whose `num_features` is read from the first input."""
 
 
-class LazyInstanceNorm1d(Lazy, layer=InstanceNorm1d, dim=-2, affine=True, track_running_stats=True):
+class LazyInstanceNorm1d(Lazy, InstanceNorm1d, dim=-2, affine=True, track_running_stats=True):
     """`InstanceNorm1d` with parameters and running statistics, whose `num_features` is read from the first input."""
 
 
-class LazyInstanceNorm2d(Lazy, layer=InstanceNorm2d, dim=-3, affine=True, track_running_stats=True):
+class LazyInstanceNorm2d(Lazy, InstanceNorm2d, dim=-3, affine=True, track_running_stats=True):
     """`InstanceNorm2d` with parameters and running statistics, whose `num_features` is read from the first input."""
 
 
-class LazyInstanceNorm3d(Lazy, layer=InstanceNorm3d, dim=-4, affine=True, track_running_stats=True):
+class LazyInstanceNorm3d(Lazy, InstanceNorm3d, dim=-4, affine=True, track_running_stats=True):
     """`InstanceNorm3d` with parameters and running statistics, whose `num_features` is read from the first input."""

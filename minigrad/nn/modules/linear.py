@@ -22,10 +22,6 @@ class Linear(Module):
     ----------
     in_features, out_features : int
         Lengths of the last dim of the input and of the output.
-    bias : bool, default True
-        Whether to add a bias.
-    device, dtype : optional
-        Device and dtype of the parameters.
 
     Attributes
     ----------
@@ -37,7 +33,6 @@ class Linear(Module):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> layer = mg.nn.Linear(3, 2)
     >>> layer
     Linear(in_features=3, out_features=2, bias=True)
@@ -79,8 +74,6 @@ class Bilinear(Module):
     ----------
     in1_features, in2_features, out_features : int
         Lengths of the last dims of the two inputs and of the output.
-    bias : bool, default True
-        Whether to add a bias.
     device, dtype : optional
         Device and dtype of the parameters. Their initial values are uniform in [-b, b] with b = 1 / sqrt(in1_features).
     """

@@ -71,7 +71,6 @@ class L1Loss(_Loss, of=F.l1_loss):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.L1Loss()(mg.tensor([1.0, 4.0]), mg.tensor([2.0, 2.0])).item()
     1.5
     """
@@ -130,13 +129,9 @@ class KLDivLoss(_Loss, of=F.kl_div):
 
     Parameters
     ----------
-    size_average, reduce : bool, optional
-        Older names of `reduction`.
     reduction : {"mean", "batchmean", "sum", "none"}, default "mean"
         "batchmean" divides the sum by the length of dim 0; it is the mean divergence if each row is a distribution.
         "mean" divides the sum by the number of elements.
-    log_target : bool, default False
-        Whether the target also contains log probabilities.
     """
 
     size_average: bool | None = None
@@ -205,7 +200,6 @@ class CrossEntropyLoss(_WeightedLoss, of=F.cross_entropy):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> loss = mg.nn.CrossEntropyLoss()(mg.zeros(2, 4), mg.tensor([0, 3]))
     >>> round(loss.item(), 4)  # log(4)
     1.3863

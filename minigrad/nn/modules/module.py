@@ -2,16 +2,19 @@
 
 A layer consists of its parameters and one call of a function of `mg.nn.functional`.  The base classes of `Module` are
 in separate files: attributes in `members.py`, hooks in `hooks.py`, the state by name in `states.py`, conversions in
-`moving.py`.
+`moving.py`.  The op of a layer sees the weight and not the layer, so its message for an input of another size advises
+to change the weight; `located` replaces it by one with the layer's own parameter and its name in each containing
+module.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from inspect import signature
 from typing import Any, Self
 
-from minigrad.errors import DeclarationError, IndexOutOfRange, ShapeError
+from minigrad.errors import DeclarationError, IndexOutOfRange, MinigradError, ShapeError
 from minigrad.nn.modules import global_hooks
 from minigrad.nn.modules.global_hooks import (  # noqa: F401 - names of this module in PyTorch
     register_module_backward_hook,
@@ -23,12 +26,10 @@ from minigrad.nn.modules.global_hooks import (  # noqa: F401 - names of this mod
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS, PLAIN
-from minigrad.nn.modules.misfits import located
+from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS, PLAIN, Shown
 from minigrad.nn.modules.moving import Movable
-from minigrad.nn.modules.printing import Shown
 from minigrad.runtime.changes import changes
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tensor import Tensor, describe
 
 __all__ = ["Module"]
 
@@ -59,7 +60,6 @@ class Module(Shown, Movable):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> class Net(mg.nn.Module):
     ...     def __init__(self):
     ...         super().__init__()
@@ -201,13 +201,12 @@ class Module(Shown, Movable):
         """
         module: Any = self
         for name in target.split(".") if target else ():
-            if name not in module.__dict__.get(CHILDREN, ()):
+            if name not in (children := module._modules):  # also that of a jitted module
                 raise AttributeError(
-                    f"get_submodule: target must be a path of module names, but {type(module).__name__} has no module "
-                    f"{name!r}, only {', '.join(module.__dict__.get(CHILDREN, ())) or 'none'}; pass 'layers.0', for "
-                    "example"
+                    f"get_submodule: target must be a path of module names, but {module.__class__.__name__} has no "
+                    f"module {name!r}, only {', '.join(children) or 'none'}; pass 'layers.0', for example"
                 )
-            module = module.__dict__[name]
+            module = children[name]
         return module
 
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
@@ -227,12 +226,13 @@ class Module(Shown, Movable):
     def _get_member(self, kind: str, target: str, noun: str) -> Any:
         prefix, _, name = target.rpartition(".")
         module = self.get_submodule(prefix)
-        if name not in module.__dict__[kind]:
+        members = module._parameters if kind is PARAMETERS else module._buffers
+        if name not in members:
             raise AttributeError(
-                f"get_{noun}: {type(module).__name__} has no {noun} {name!r}, only "
-                f"{', '.join(module.__dict__[kind]) or 'none'}; list the names with named_{noun}s()"
+                f"get_{noun}: {module.__class__.__name__} has no {noun} {name!r}, only "
+                f"{', '.join(members) or 'none'}; list the names with named_{noun}s()"
             )
-        return module.__dict__[name]
+        return members[name]
 
     def get_parameter(self, target: str) -> Any:
         """Return the parameter with a name such as "layers.0.weight"; raise AttributeError if it does not exist."""
@@ -284,3 +284,50 @@ class Module(Shown, Movable):
 
 
 global_hooks.install(Module)
+
+
+def located(module: Any, args: tuple[Any, ...], error: MinigradError) -> MinigradError:
+    """Return the error for an exception that was raised in a call of a module."""
+    inner = error.__dict__.get("layer")
+    if inner is None:
+        own = str(error).startswith(f"{type(module).__name__}:")
+        error = (None if own else misfit(module, args)) or error
+    else:
+        for name in [name for name, child in module.named_children() if child is inner]:
+            error.add_note(f"raised in {name!r} of {type(module).__name__}")
+    error.__dict__["layer"] = module
+    return error
+
+
+def misfit(module: Any, args: tuple[Any, ...]) -> MinigradError | None:
+    """Return an error for the first input with another size than a parameter of the constructor, or None.
+
+    A subclass with another `forward` may expect other inputs, so the cause is left to the op's own error.
+    """
+    owner: Any = next(kind for kind in type(module).__mro__ if "_sizes" in vars(kind))
+    if type(module).forward is not owner.forward:
+        return None
+    for k, parameter, dim in module._sizes:
+        x, want = args[k] if k < len(args) else None, getattr(module, parameter)
+        if isinstance(x, Tensor) and has_rank(module, x) and size_of(x, want, dim) != want:
+            where = f"dim {dim}" if isinstance(want, int) else "the last dims"
+            name = list(signature(module.forward).parameters)[k]
+            return ShapeError(
+                f"{type(module).__name__}: {name} must have the size {want} in {where} ({parameter}={want}), got "
+                f"{describe(x)}; change {parameter}, or the layer before",
+                op=type(module).__name__,
+            )
+    return None
+
+
+def has_rank(module: Any, x: Tensor) -> bool:
+    """Return whether the number of dims suits a convolution, whose op otherwise reports it; True for other layers."""
+    dims = getattr(module, "_dims", None)
+    return not isinstance(dims, int) or x.ndim - dims in (1, 2)
+
+
+def size_of(x: Tensor, want: Any, dim: int) -> Any:
+    """Return the size of a tensor that a layer compares with `want`: an int or the last sizes; None without the dim."""
+    if not isinstance(want, int):
+        return x.shape[max(0, x.ndim - len(want)) :]
+    return x.shape[dim] if -x.ndim <= dim < x.ndim else None

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from minigrad.core.dtype import DType, as_dtype, bfloat16, float16, float32, float64
-from minigrad.errors import DTypeError
+from minigrad.core.formats import CHANNELS_LAST, contiguous_format, expect_format, preserve_format
+from minigrad.errors import ArgumentError, DTypeError
 from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS
 from minigrad.nn.modules.states import Stateful
-from minigrad.nn.parameter import adopt
+from minigrad.nn.parameter import Uninitialized, adopt
 from minigrad.ops.casting import _target
 from minigrad.ops.creation import empty_like
 from minigrad.runtime.changes import changes
@@ -34,6 +35,9 @@ class Movable(Stateful):
             if x is None or id(x) in done:
                 continue
             done[id(x)] = x
+            if isinstance(x, Uninitialized):
+                x.convert(fn)
+                continue
             adopt(x, fn(x.detach()))
             if getattr(x, "_grad", None) is not None:
                 x._grad = fn(x._grad)
@@ -48,7 +52,8 @@ class Movable(Stateful):
         ----------
         *args, **kwargs
             `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`, as for a tensor. A dtype must be a floating
-            dtype, and applies only to floating tensors. `non_blocking` is accepted as well.
+            dtype, and applies only to floating tensors. `non_blocking` is accepted as well. `memory_format` applies
+            only to tensors with its number of dims.
 
         Returns
         -------
@@ -59,10 +64,20 @@ class Movable(Stateful):
         ------
         DTypeError
             If the dtype is not a floating dtype, or an argument is neither a dtype nor a device.
+        ArgumentError
+            If `memory_format` is not a memory format.
         """
         flags = {name: kwargs.pop(name) for name in ("non_blocking", "copy", "memory_format") if name in kwargs}
         dtype, device = kwargs.pop("dtype", None), kwargs.pop("device", None)
         args = (*args, *kwargs.values())
+        memory_format = flags.pop("memory_format", preserve_format)
+        if memory_format in CHANNELS_LAST:
+            ranks: tuple[int, ...] = (CHANNELS_LAST[memory_format],)
+        else:
+            expect_format("to", memory_format)
+            ranks = (4, 5) if memory_format is contiguous_format else ()
+        if flags.pop("copy", False):
+            raise ArgumentError("to: copy must be False for a module, which is converted in place; use copy.deepcopy")
         for arg in args:
             if isinstance(arg, bool) or arg is None:
                 continue
@@ -70,11 +85,12 @@ class Movable(Stateful):
             dtype, device = new_dtype or dtype, new_device or device
         if dtype is not None:
             expect_floating(as_dtype(dtype))
-        flags = {name: value for name, value in flags.items() if name == "non_blocking"}
 
         def converted(x: Tensor) -> Tensor:
-            result: Tensor = x.to(dtype=dtype if x.dtype.is_float else None, device=device, **flags)
-            return result
+            wanted = None if dtype is None else as_dtype(dtype)
+            casts = wanted is not None and (x.dtype.is_float or (x.dtype.is_complex and wanted.is_complex))
+            result: Tensor = x.to(dtype=wanted if casts else None, device=device, **flags)
+            return result.contiguous(memory_format=memory_format) if result.ndim in ranks else result
 
         return self._apply(converted)
 
@@ -123,8 +139,8 @@ class Movable(Stateful):
 
 
 def expect_floating(dtype: DType) -> None:
-    """Raise DTypeError unless the dtype is a floating dtype."""
-    if not dtype.is_float:
+    """Raise DTypeError unless the dtype is a floating or a complex dtype."""
+    if not dtype.is_inexact:
         raise DTypeError(
             f"to: dtype must be a floating dtype for the parameters of a module, got {dtype}; use mg.float32"
         )

@@ -60,14 +60,10 @@ class LayerNorm(_Scaled):
     ----------
     normalized_shape : int or sequence of int
         Lengths of the dims to normalize over.
-    eps : float, default 1e-5
-        Value added to the variance.
     elementwise_affine : bool, default True
         Whether there are a weight and a bias of the shape `normalized_shape`.
     bias : bool, default True
         Whether there is a bias; only used if `elementwise_affine` is True.
-    device, dtype : optional
-        Device and dtype of the parameters.
 
     References
     ----------
@@ -75,7 +71,6 @@ class LayerNorm(_Scaled):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.LayerNorm(2)(mg.tensor([[1.0, 3.0]])).round(decimals=3).tolist()
     [[-1.0, 1.0]]
     """
@@ -155,14 +150,6 @@ class GroupNorm(_Scaled):
         Number of groups; it must divide the number of channels.
     num_channels : int
         Number of channels, the length of dim 1.
-    eps : float, default 1e-5
-        Value added to the variance.
-    affine : bool, default True
-        Whether there is one weight and one bias per channel.
-    device, dtype : optional
-        Device and dtype of the parameters.
-    bias : bool, default True
-        Whether there is a bias; only used if `affine` is True.
 
     References
     ----------

@@ -71,7 +71,6 @@ class ConstantPad2d(_ConstantPad, dims=2, mode="constant"):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.ConstantPad2d((1, 0, 0, 0), 7.0)(mg.zeros(1, 1, 1, 2)).tolist()
     [[[[7.0, 0.0, 0.0]]]]
     """

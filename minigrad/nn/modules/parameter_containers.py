@@ -41,7 +41,6 @@ class ParameterList(Module):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> weights = mg.nn.ParameterList([mg.zeros(2), mg.zeros(3)])
     >>> [name for name, _ in weights.named_parameters()]
     ['0', '1']
@@ -103,7 +102,6 @@ class ParameterDict(Module):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> table = mg.nn.ParameterDict({"scale": mg.ones(1)})
     >>> table["scale"].requires_grad, list(table)
     (True, ['scale'])

@@ -41,23 +41,7 @@ class _MaxPool(_Pool, of=undefined, hidden=("return_indices",)):
 
 
 class MaxPool1d(_MaxPool, of=F.max_pool1d):
-    """Return the largest element of each window along the last dim.
-
-    Parameters
-    ----------
-    kernel_size : int or tuple
-        Length of a window.
-    stride : int or tuple, optional
-        Step between windows; `kernel_size` if None.
-    padding : int or tuple
-        Number of elements added at both ends; the added elements are never the maximum.
-    dilation : int or tuple
-        Step within a window.
-    return_indices : bool, default False
-        Whether to return the index of each maximum as well, for `MaxUnpool1d`.
-    ceil_mode : bool, default False
-        Whether the last window may extend beyond the end.
-    """
+    """Return the largest element of each window along the last dim."""
 
 
 class MaxPool2d(_MaxPool, of=F.max_pool2d):
@@ -65,7 +49,6 @@ class MaxPool2d(_MaxPool, of=F.max_pool2d):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.MaxPool2d(2)(mg.arange(16.0).reshape(1, 1, 4, 4)).tolist()
     [[[[5.0, 7.0], [13.0, 15.0]]]]
     """
@@ -110,21 +93,7 @@ class MaxUnpool3d(_MaxUnpool, of=F.max_unpool3d):
 
 
 class AvgPool1d(_Pool, of=F.avg_pool1d, hidden=("ceil_mode", "count_include_pad")):
-    """Return the mean of each window along the last dim.
-
-    Parameters
-    ----------
-    kernel_size : int or tuple
-        Length of a window.
-    stride : int or tuple, optional
-        Step between windows; `kernel_size` if None.
-    padding : int or tuple
-        Number of zeros added at both ends.
-    ceil_mode : bool, default False
-        Whether the last window may extend beyond the end.
-    count_include_pad : bool, default True
-        Whether the divisor includes the padding.
-    """
+    """Return the mean of each window along the last dim."""
 
     kernel_size: Any
     stride: Any = None
@@ -221,7 +190,6 @@ class FractionalMaxPool2d(_FractionalMaxPool, of=F.fractional_max_pool2d):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.FractionalMaxPool2d(2, output_ratio=0.7)(mg.randn(1, 3, 10, 10)).shape
     (1, 3, 7, 7)
     """
@@ -265,7 +233,6 @@ class AdaptiveAvgPool2d(FromFunction, of=F.adaptive_avg_pool2d):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.AdaptiveAvgPool2d(1)(mg.ones(2, 3, 5, 7)).shape
     (2, 3, 1, 1)
     """

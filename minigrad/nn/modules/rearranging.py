@@ -18,7 +18,6 @@ class Flatten(Module):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.Flatten()(mg.zeros(2, 3, 4)).shape
     (2, 12)
     """
@@ -39,7 +38,6 @@ class Unflatten(Module):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.Unflatten(1, (3, 4))(mg.zeros(2, 12)).shape
     (2, 3, 4)
     """

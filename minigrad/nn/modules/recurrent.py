@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from minigrad.core.roles import Choice, Number
 from minigrad.errors import ArgumentError, ShapeError, warn
 from minigrad.nn import functional as F
 from minigrad.nn.init import uniform_
@@ -31,8 +32,16 @@ class RNNBase(Module):
     ----------
     mode : {"LSTM", "GRU", "RNN_TANH", "RNN_RELU"}
         Cell that all layers use.
-    input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
-        The same as for `LSTM`.
+    num_layers : int, default 1
+        Number of layers; each layer reads the outputs of the previous one.
+    batch_first : bool, default False
+        Whether input and output are (batch, time, size) instead of (time, batch, size).
+    dropout : float, default 0.0
+        Probability that an output of a layer, except the last, is set to 0 in training mode.
+    bidirectional : bool, default False
+        Whether each layer also runs backwards in time; the outputs of both directions are concatenated.
+    proj_size : int, default 0
+        If positive, h' is multiplied by an additional weight of shape (proj_size, hidden_size).
     """
 
     def __init__(
@@ -42,19 +51,13 @@ class RNNBase(Module):
     ) -> None:  # fmt: skip
         super().__init__()
         name = type(self).__name__
-        if mode not in STEPS:
-            raise ArgumentError(
-                f"{name}: mode must be one of {', '.join(STEPS)}, got {mode!r}; pass mode='LSTM', for example"
-            )
+        Choice(*STEPS).expect(name, mode=mode)
         if min(hidden_size, num_layers) < 1 or input_size < 0:
             raise ArgumentError(
                 f"{name}: expected positive sizes, got input_size={input_size}, hidden_size={hidden_size}, "
                 f"num_layers={num_layers}; pass at least 1 for each size"
             )
-        if not 0 <= dropout <= 1:
-            raise ArgumentError(
-                f"{name}: dropout must be a probability from 0 to 1, got {dropout}; pass dropout=0.1, for example"
-            )
+        Number(0, 1, noun="probability", example=0.1).expect(name, dropout=dropout)
         if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):
             raise ArgumentError(
                 f"{name}: proj_size must be 0, or from 1 to {hidden_size - 1} for an LSTM, got {proj_size}; pass "
@@ -144,6 +147,11 @@ class RNNBase(Module):
                 f"{type(self).__name__}: the last dim of input must have the length input_size={self.input_size}, got "
                 f"{describe(x)}; reshape the input, or change input_size"
             )
+        if not packed and not x.shape[1 if self.batch_first and x.ndim == 3 else 0]:
+            raise ShapeError(
+                f"{type(self).__name__}: the sequence must have a length of at least 1, got {describe(x)}; do not "
+                "call it with an empty sequence"
+            )
         batched = packed or x.ndim == 3
         sizes = as_lengths(input.batch_sizes) if packed else None
         if not packed:
@@ -206,8 +214,6 @@ class RNN(RNNBase):
 
     Parameters
     ----------
-    input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
-        The same as for `LSTM`.
     nonlinearity : {"tanh", "relu"}, default "tanh"
         Function that is applied to the sum.
     """
@@ -217,11 +223,7 @@ class RNN(RNNBase):
         batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Any = None,
         dtype: Any = None,
     ) -> None:  # fmt: skip
-        if nonlinearity not in ("tanh", "relu"):
-            raise ArgumentError(
-                f"RNN: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}; pass nonlinearity='tanh', for "
-                "example"
-            )
+        Choice("tanh", "relu").expect("RNN", nonlinearity=nonlinearity)
         self.nonlinearity = nonlinearity
         super().__init__(
             f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout,
@@ -237,32 +239,12 @@ class LSTM(RNNBase):
     states, and h' is also the output. The parameter `weight_ih` contains W_ii, W_if, W_ig and W_io, one below the
     other, and the parameter `weight_hh` contains W_hi, W_hf, W_hg and W_ho.
 
-    Parameters
-    ----------
-    input_size, hidden_size : int
-        Lengths of an input and of the state.
-    num_layers : int, default 1
-        Number of layers; each layer reads the outputs of the previous one.
-    bias : bool, default True
-        Whether the gates have biases.
-    batch_first : bool, default False
-        Whether input and output are (batch, time, size) instead of (time, batch, size).
-    dropout : float, default 0.0
-        Probability that an output of a layer, except the last, is set to 0 in training mode.
-    bidirectional : bool, default False
-        Whether each layer also runs backwards in time; the outputs of both directions are concatenated.
-    proj_size : int, default 0
-        If positive, h' is multiplied by an additional weight of shape (proj_size, hidden_size).
-    device, dtype : optional
-        Device and dtype of the parameters.
-
     References
     ----------
     Hochreiter and Schmidhuber, "Long short-term memory" (1997); Gers et al., "Learning to forget" (2000).
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> outputs, (h, c) = mg.nn.LSTM(3, 5, num_layers=2)(mg.zeros(7, 4, 3))
     >>> outputs.shape, h.shape
     ((7, 4, 5), (2, 4, 5))
@@ -284,11 +266,6 @@ class GRU(RNNBase):
     The gates are r = sigmoid(W_ir x + b_ir + W_hr h + b_hr), z = sigmoid(W_iz x + b_iz + W_hz h + b_hz) and
     n = tanh(W_in x + b_in + r (W_hn h + b_hn)). h' is the next state and also the output. The parameter `weight_ih`
     contains W_ir, W_iz and W_in, one below the other, and the parameter `weight_hh` contains W_hr, W_hz and W_hn.
-
-    Parameters
-    ----------
-    input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
-        The same as for `LSTM`.
 
     References
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from minigrad.errors import DeclarationError, StateError
 from minigrad.nn.modules.hooks import Hooked, RemovableHandle
 from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS
-from minigrad.nn.parameter import adopt
+from minigrad.nn.parameter import Uninitialized, adopt
 from minigrad.ops.creation import from_numpy
 from minigrad.runtime.changes import changes
 from minigrad.runtime.recording import no_grad
@@ -76,7 +77,6 @@ class Stateful(Hooked):
 
         Examples
         --------
-        >>> import minigrad as mg
         >>> list(mg.nn.Sequential(mg.nn.Linear(2, 3)).state_dict())
         ['0.weight', '0.bias']
         """
@@ -175,6 +175,12 @@ class Stateful(Hooked):
         changes.count += 1
         if not early:
             self._after_loading(result)
+            if strict and (missing or unexpected):
+                raise StateError(
+                    f"load_state_dict: the state was loaded, but a hook of {type(self).__name__} added missing keys, "
+                    f"{missing}, and unexpected keys, {unexpected}",
+                    missing_keys=missing, unexpected_keys=unexpected, errors=[],
+                )  # fmt: skip
         return result
 
     def _after_loading(self, result: IncompatibleKeys) -> None:
@@ -205,28 +211,30 @@ class Stateful(Hooked):
         assign = local_metadata.get("assign_to_params_buffers", False)
         persistent = [name for name, keep in d[BUFFERS].items() if keep]
         own = {name: d[name] for name in [*d[PARAMETERS], *persistent] if d[name] is not None}
-        writes = getattr(state_dict, "writes", None)
+        # A subclass may pass a plain dict, whose values are written at once.
+        later: Callable[[Any], Any] = state_dict.writes.append if isinstance(state_dict, Loading) else lambda f: f()
         for name, x in own.items():
             if prefix + name not in state_dict:
                 missing_keys.append(prefix + name)
                 continue
             value = as_tensor(state_dict[prefix + name])
-            if value is None or fitting(value, x).shape != x.shape:
+            if isinstance(x, Uninitialized) and value is not None:
+                if not isinstance(value, Uninitialized):
+                    later(partial(fill, x, value, assign))
+            elif isinstance(value, Uninitialized):
+                error_msgs.append(f"{prefix}{name}: the shape of an uninitialized tensor in the state is not known")
+            elif value is None or fitting(value, x).shape != x.shape:
                 error_msgs.append(f"{prefix}{name}: {describe(state_dict[prefix + name] if value is None else value)} "
                                   f"in the state, {describe(x)} in the module")  # fmt: skip
-            elif writes is None:
-                write(x, fitting(value, x), assign)
             else:
-                writes.append(lambda x=x, value=value: write(x, fitting(value, x), assign))
+                later(partial(write, x, fitting(value, x), assign))
         names = {*own, *d[CHILDREN]}
         if type(self).set_extra_state is not Stateful.set_extra_state:
             names.add(EXTRA)
             if prefix + EXTRA not in state_dict:
                 missing_keys.append(prefix + EXTRA)
-            elif writes is None:
-                self.set_extra_state(state_dict[prefix + EXTRA])
             else:
-                writes.append(lambda: self.set_extra_state(state_dict[prefix + EXTRA]))
+                later(partial(self.set_extra_state, state_dict[prefix + EXTRA]))
         rests = [key[len(prefix) :] for key in state_dict if key.startswith(prefix)]
         unexpected_keys += [prefix + key for key in rests if self._is_unexpected(key, names)]
 
@@ -308,3 +316,9 @@ def write(x: Tensor, value: Tensor, assign: bool) -> None:
         adopt(x, value.detach())
     else:
         x.copy_(value)
+
+
+def fill(x: Uninitialized, value: Tensor, assign: bool) -> None:
+    """Copy a value into a member without a shape, which gets that of the value."""
+    x.materialize(value.shape)
+    write(x, value, assign)

@@ -124,8 +124,6 @@ class TransformerEncoderLayer(Layer):
     ----------
     d_model : int
         Number of features of each element of the sequence.
-    nhead : int
-        Number of attention heads.
     dim_feedforward : int, default 2048
         Number of features between the two linear layers.
     dropout : float, default 0.1
@@ -134,14 +132,10 @@ class TransformerEncoderLayer(Layer):
         Function between the linear layers: "relu", "gelu" or a function.
     layer_norm_eps : float, default 1e-5
         Value that each LayerNorm adds to the variance.
-    batch_first : bool, default False
-        Whether tensors are (batch, length, size) instead of (length, batch, size).
     norm_first : bool, default False
         Whether LayerNorm is applied to the input of each block, instead of the sum x + B(x).
     bias : bool, default True
         Whether the linear layers, the projections of the attention and the LayerNorms have biases.
-    device, dtype : optional
-        Device and dtype of the parameters.
     """
 
     self_attn: Any
@@ -216,10 +210,6 @@ class TransformerEncoder(Stack):
     ----------
     encoder_layer : TransformerEncoderLayer
         The layer to copy. All copies begin with the values of its parameters.
-    num_layers : int
-        Number of copies.
-    norm : Module, optional
-        Module that is applied to the result.
     enable_nested_tensor, mask_check
         Have no effect: in PyTorch, they select another implementation.
     """
@@ -247,10 +237,6 @@ class TransformerDecoder(Stack):
     ----------
     decoder_layer : TransformerDecoderLayer
         The layer to copy. All copies begin with the values of its parameters.
-    num_layers : int
-        Number of copies.
-    norm : Module, optional
-        Module that is applied to the result.
     """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
@@ -278,8 +264,6 @@ class Transformer(Module):
     ----------
     d_model : int, default 512
         Number of features of each element of the sequences.
-    nhead : int, default 8
-        Number of attention heads.
     num_encoder_layers, num_decoder_layers : int, default 6
         Number of layers of the encoder and of the decoder.
     dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype

@@ -20,8 +20,6 @@ class Upsample(FromFunction, of=F.interpolate):
         Size of the result, without batch and channel dims.  Pass either `size` or `scale_factor`.
     scale_factor : float or tuple of float, optional
         Factor for each resized dim.
-    mode : str, default "nearest"
-        "nearest", "nearest-exact", "linear", "bilinear", "bicubic" or "trilinear".
     align_corners : bool, optional
         Whether the centres of the corner pixels of input and result coincide.  Only for linear and cubic modes.
     recompute_scale_factor : bool, optional
@@ -29,7 +27,6 @@ class Upsample(FromFunction, of=F.interpolate):
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.Upsample(scale_factor=2)(mg.zeros(1, 1, 3, 3)).shape
     (1, 1, 6, 6)
     """

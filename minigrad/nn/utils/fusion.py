@@ -6,7 +6,8 @@ import copy
 from typing import Any
 
 from minigrad.errors import ArgumentError
-from minigrad.nn.parameter import Parameter
+from minigrad.nn.modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
+from minigrad.nn.parameter import Parameter, adopt
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.generators import default_generator
 from minigrad.ops.pointwise.explog import rsqrt
@@ -41,7 +42,6 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> conv, bn = mg.nn.Conv2d(3, 4, 1).eval(), mg.nn.BatchNorm2d(4).eval()
     >>> x = mg.ones(1, 3, 2, 2)
     >>> bool(mg.allclose(mg.nn.utils.fuse_conv_bn_eval(conv, bn)(x), bn(conv(x)), atol=1e-6))
@@ -132,10 +132,18 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
-    """Return the module unchanged: weights of convolutions are always row-major."""
-    return module
+    """Convert the weights of all 2-d convolutions of a module to a memory format, in place."""
+    return weights_in_format(module, (Conv2d, ConvTranspose2d), memory_format)
 
 
 def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
-    """Return the module unchanged; see `convert_conv2d_weight_memory_format`."""
+    """Convert the weights of all 3-d convolutions of a module to a memory format, in place."""
+    return weights_in_format(module, (Conv3d, ConvTranspose3d), memory_format)
+
+
+def weights_in_format(module: Any, kinds: tuple[Any, ...], memory_format: Any) -> Any:
+    """Convert the weights of some kinds of convolutions to a memory format, in place."""
+    for layer in module.modules():
+        if isinstance(layer, kinds):
+            adopt(layer.weight, layer.weight.detach().contiguous(memory_format=memory_format))
     return module

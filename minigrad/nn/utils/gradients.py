@@ -34,12 +34,6 @@ def get_total_norm(
     ----------
     tensors : Tensor or iterable of Tensor
         The tensors.
-    norm_type : float, default 2.0
-        The p of the norm; infinity selects the largest magnitude.
-    error_if_nonfinite : bool, default False
-        Whether a norm that is nan or infinite raises an error.
-    foreach : bool, optional
-        Has no effect.
 
     Returns
     -------
@@ -53,7 +47,6 @@ def get_total_norm(
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.utils.get_total_norm([mg.tensor([3.0]), mg.tensor([[4.0]])]).item()
     5.0
     """
@@ -81,12 +74,8 @@ def clip_grads_with_norm_(
     ----------
     parameters : Tensor or iterable of Tensor
         Parameters with gradients.
-    max_norm : float
-        Upper bound of the norm.
     total_norm : Tensor
         The norm of the gradients, from `get_total_norm`.
-    foreach : bool, optional
-        Has no effect.
     """
     with no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
@@ -104,14 +93,6 @@ def clip_grad_norm_(
     ----------
     parameters : Tensor or iterable of Tensor
         Parameters with gradients.
-    max_norm : float
-        Upper bound of the norm.
-    norm_type : float, default 2.0
-        The p of the norm; infinity selects the largest magnitude.
-    error_if_nonfinite : bool, default False
-        Whether a norm that is nan or infinite raises an error.
-    foreach : bool, optional
-        Has no effect.
 
     Returns
     -------
@@ -120,7 +101,6 @@ def clip_grad_norm_(
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> w = mg.Var([3.0, 4.0])
     >>> _ = (w * w).sum().backward()
     >>> mg.nn.utils.clip_grad_norm_(w, 1.0).item(), [round(g, 4) for g in w.grad.tolist()]
@@ -150,8 +130,6 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
         Parameters with gradients.
     clip_value : float
         Upper bound of the magnitude of each element.
-    foreach : bool, optional
-        Has no effect.
     """
     with no_grad():
         for g in gradients_of("clip_grad_value_", parameters):
@@ -181,7 +159,6 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.utils.parameters_to_vector([mg.zeros(2), mg.ones(1, 2)]).tolist()
     [0.0, 0.0, 1.0, 1.0]
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from minigrad.core.roles import Choice
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.nn.modules.module import Module
 from minigrad.nn.utils.parametrize import expect_module, register_parametrization
@@ -132,7 +133,6 @@ def orthogonal(
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> layer = mg.nn.utils.parametrizations.orthogonal(mg.nn.Linear(4, 2))
     >>> (layer.weight @ layer.weight.T).round(decimals=3).abs().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -143,11 +143,7 @@ def orthogonal(
             f"orthogonal: the weight must be a matrix, got {describe(weight)}; parametrize a weight with 2 dims"
         )
     chosen = "matrix_exp" if orthogonal_map is None else orthogonal_map
-    if chosen not in ("matrix_exp", "cayley"):
-        raise ArgumentError(
-            f"orthogonal: orthogonal_map must be 'matrix_exp' or 'cayley', got {orthogonal_map!r}; pass "
-            "orthogonal_map='matrix_exp', for example"
-        )
+    Choice("matrix_exp", "cayley").expect("orthogonal", orthogonal_map=chosen)
     made = _Orthogonal(weight, chosen, use_trivialization)
     register_parametrization(module, name, made, unsafe=True)
     return module

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
-from minigrad.errors import ArgumentError
+from minigrad.core.roles import Number
+from minigrad.declare.manual import document_all
 from minigrad.nn import functional as F
 from minigrad.nn.modules.module import Module
 from minigrad.nn.utils.orthogonal_matrices import orthogonal
@@ -13,6 +15,10 @@ from minigrad.ops.linalg.matrices import vector_norm
 from minigrad.ops.random import randn
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
+
+# The suffixes of PyTorch's old names, and the names of these tensors in the parametrization.
+LENGTHS = {"g": "original0", "v": "original1"}
+VECTORS = {"orig": "original", "u": "0._u", "v": "0._v"}
 
 __all__ = ["orthogonal", "remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"]
 
@@ -45,8 +51,6 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     ----------
     module : Module
         The module, changed in place.
-    name : str, default "weight"
-        Name of the weight.
     dim : int or None, default 0
         Dim along which each slice has a separate length. With None, the whole weight has one length.
 
@@ -61,14 +65,13 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> layer = mg.nn.utils.parametrizations.weight_norm(mg.nn.Linear(3, 2))
     >>> layer.parametrizations.weight.original0.shape
     (2, 1)
     """
     expect_module("weight_norm", module, name)
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
-    module._register_load_state_dict_pre_hook(OldKeys(name, {"g": "original0", "v": "original1"}))
+    module._register_load_state_dict_pre_hook(OldKeys(name, LENGTHS))
     return module
 
 
@@ -81,14 +84,36 @@ class OldKeys:
     """
 
     def __init__(self, name: str, names: dict[str, str]) -> None:
-        self.name, self.names = name, names
+        self.paths = {f"{name}_{ending}": f"parametrizations.{name}.{new}" for ending, new in names.items()}
 
     def __call__(self, state: Any, prefix: str, *rest: Any) -> None:
-        if f"{prefix}{self.name}_{next(iter(self.names))}" in state:
-            for ending, new in self.names.items():
-                key = f"{prefix}{self.name}_{ending}"
-                if key in state:
-                    state[f"{prefix}parametrizations.{self.name}.{new}"] = state.pop(key)
+        if prefix + next(iter(self.paths)) in state:
+            for old, new in self.paths.items():
+                if prefix + old in state:
+                    state[prefix + new] = state.pop(prefix + old)
+
+    def save(self, module: Any, state: Any, prefix: str, *rest: Any) -> None:
+        """Rename new keys to old ones; this is a hook for `state_dict`."""
+        for old, new in self.paths.items():
+            if prefix + new in state:
+                state[prefix + old] = state.pop(prefix + new)
+
+
+def with_old_keys(normalize: Any, names: dict[str, str]) -> Any:
+    """Return a function like `normalize` whose modules have PyTorch's old names in their state dicts and attributes.
+
+    names: as for `OldKeys`.
+    """
+
+    @wraps(normalize)
+    def normalized(module: Any, name: str = "weight", *args: Any, **kwargs: Any) -> Any:
+        keys = OldKeys(name, names)
+        normalize(module, name, *args, **kwargs).register_state_dict_post_hook(keys.save)
+        module.parametrizations[name][0].old = True
+        module.__dict__["_old_names"] = {**module.__dict__.get("_old_names", {}), **keys.paths}
+        return module
+
+    return normalized
 
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
@@ -97,15 +122,16 @@ def remove_weight_norm(module: Any, name: str = "weight") -> Any:
 
 
 class _SpectralNorm(Module):
-    """A weight divided by its largest singular value, from a power iteration."""
+    """A weight divided by its largest singular value, from a power iteration.
+
+    old: whether a step begins with v, as in PyTorch's `nn.utils.spectral_norm`.
+    """
+
+    old = False
 
     def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         super().__init__()
-        if n_power_iterations < 1:
-            raise ArgumentError(
-                f"spectral_norm: n_power_iterations must be positive, got {n_power_iterations}; pass "
-                "n_power_iterations=1"
-            )
+        Number(1, whole=True, example=1).expect("spectral_norm", n_power_iterations=n_power_iterations)
         self.dim = dim if dim >= 0 else dim + weight.ndim
         self.eps, self.n_power_iterations = eps, n_power_iterations
         if weight.ndim > 1:
@@ -124,10 +150,11 @@ class _SpectralNorm(Module):
     def _iterate(self, matrix: Any, steps: int) -> None:
         """Move the vectors u and v towards the first pair of singular vectors."""
         u, v = self.__dict__["_u"], self.__dict__["_v"]
+        pairs = [(u, matrix, v), (v, matrix.T, u)]
         with no_grad():
             for _ in range(steps):
-                u.copy_(F.normalize(matrix @ v, dim=0, eps=self.eps))
-                v.copy_(F.normalize(matrix.T @ u, dim=0, eps=self.eps))
+                for target, m, other in reversed(pairs) if self.old else pairs:
+                    target.copy_(F.normalize(m @ other, dim=0, eps=self.eps))
 
     def forward(self, weight: Any) -> Tensor:
         if weight.ndim == 1:
@@ -154,14 +181,6 @@ def spectral_norm(
     ----------
     module : Module
         The module, changed in place.
-    name : str, default "weight"
-        Name of the weight.
-    n_power_iterations : int, default 1
-        Number of power iterations per use in training mode.
-    eps : float, default 1e-12
-        Lower bound of the norms in the power iteration.
-    dim : int, optional
-        Dim of the outputs: by default 1 for transposed convolutions, and 0 otherwise.
 
     Returns
     -------
@@ -174,7 +193,6 @@ def spectral_norm(
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> layer = mg.nn.utils.parametrizations.spectral_norm(mg.nn.Linear(3, 2))
     >>> [name for name, _ in layer.parametrizations.named_buffers()]
     ['weight.0._u', 'weight.0._v']
@@ -183,10 +201,14 @@ def spectral_norm(
     if dim is None:
         dim = 1 if getattr(module, "transposed", False) else 0
     register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
-    module._register_load_state_dict_pre_hook(OldKeys(name, {"orig": "original", "u": "0._u", "v": "0._v"}))
+    module._register_load_state_dict_pre_hook(OldKeys(name, VECTORS))
     return module
 
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
     """Make a weight that `spectral_norm` parametrizes an ordinary parameter again, with its current value."""
     return remove_parametrizations(module, name)
+
+
+old_weight_norm, old_spectral_norm = with_old_keys(weight_norm, LENGTHS), with_old_keys(spectral_norm, VECTORS)
+document_all(globals())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache, reduce
 from typing import Any
 
 from minigrad.errors import ArgumentError, DeclarationError, StateError
@@ -17,6 +18,8 @@ from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter, adopt
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
+
+PRUNED = "_pruned"  # the attribute with the pruning methods of a module
 
 
 class Cache:
@@ -56,6 +59,11 @@ class ParametrizationList(ModuleList):
         self.unsafe = unsafe
         values = inverted(list(self), original)
         self.is_tensor = isinstance(values, Tensor)
+        if self.is_tensor and not unsafe and values.dtype is not original.dtype:
+            raise ArgumentError(
+                f"register_parametrization: right_inverse must keep the dtype of {describe(original)}, got "
+                f"{describe(values)}; convert the result, or pass unsafe=True"
+            )
         parts = {"original": values} if self.is_tensor else {f"original{k}": v for k, v in enumerate(values)}
         self.names = list(parts)
         trained = isinstance(original, Parameter)
@@ -120,10 +128,18 @@ class Parametrized:
         else:
             super().__setattr__(name, value)
 
+    def __getattr__(self, name: str) -> Any:
+        """Return a tensor of a parametrization by the name that `OldKeys` gives it, such as `weight_g`."""
+        path = self.__dict__.get("_old_names", {}).get(name)
+        if path is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        return reduce(getattr, path.split("."), self)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return restored, (type(self).base, type(self).names), self.__dict__
 
 
+@lru_cache(maxsize=1024)
 def class_with(base: Any, names: tuple[str, ...]) -> Any:
     """Return a subclass of `base` with a property for each name."""
     properties = {name: property_of(name) for name in names}
@@ -137,9 +153,12 @@ def restored(base: Any, names: tuple[str, ...]) -> Any:
 
 
 def property_of(name: str) -> property:
-    """Return a property that computes a parametrized tensor."""
+    """Return a property that computes a parametrized or pruned tensor."""
 
     def get(module: Any) -> Any:
+        method = pruned(module).get(name)
+        if method is not None:
+            return method.apply_mask(module)
         parametrization = module.__dict__["parametrizations"].__dict__[name]
         if not Cache.enabled:
             return parametrization()
@@ -149,9 +168,33 @@ def property_of(name: str) -> property:
         return Cache.values[key]
 
     def put(module: Any, value: Tensor) -> None:
+        if name in pruned(module):
+            raise StateError(
+                f"{type(module).__name__}.{name} is the product of {name}_orig and {name}_mask, so it cannot be "
+                f"assigned; write into {name}_orig"
+            )
         module.__dict__["parametrizations"].__dict__[name].right_inverse(value)
 
     return property(get, put)
+
+
+def pruned(module: Any) -> dict[str, Any]:
+    """Return the pruning methods of a module by the names of their parameters; see `prune.py`."""
+    methods: dict[str, Any] = module.__dict__.get(PRUNED, {})
+    return methods
+
+
+def computed(module: Any, name: str) -> None:
+    """Give a module, which has no attribute `name`, a class in which a property computes it."""
+    base, names = base_and_names(module)
+    module.__class__ = class_with(base, (*names, name))
+
+
+def uncomputed(module: Any, name: str) -> None:
+    """Give a module a class without the property `name`."""
+    base, names = base_and_names(module)
+    rest = tuple([each for each in names if each != name])
+    module.__class__ = class_with(base, rest) if rest else base
 
 
 # ---- registration ---------------------------------------------------------------------------------------------------
@@ -184,7 +227,6 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> class Symmetric(mg.nn.Module):
     ...     def forward(self, x):
     ...         return x.triu() + x.triu(1).T
@@ -214,8 +256,7 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
     if "parametrizations" not in d:
         module.register_module("parametrizations", ModuleDict())
     d["parametrizations"].register_module(tensor_name, listed)
-    base, names = base_and_names(module)
-    module.__class__ = class_with(base, (*names, tensor_name))
+    computed(module, tensor_name)
     return module
 
 
@@ -244,15 +285,15 @@ def check(listed: ParametrizationList, name: str, before: str, unsafe: bool) -> 
 
 
 def base_and_names(module: Any) -> tuple[Any, tuple[str, ...]]:
-    """Return the class of a module before parametrization, and the names of its parametrized tensors."""
+    """Return the class of a module before parametrization, and the names of its parametrized and pruned tensors."""
     kind = type(module)
     return (kind.base, kind.names) if issubclass(kind, Parametrized) else (kind, ())
 
 
 def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
     """Return whether a module is parametrized, or whether the given tensor is."""
-    names = base_and_names(module)[1]
-    return bool(names) if tensor_name is None else tensor_name in names
+    table = module.__dict__.get("parametrizations", ())
+    return bool(len(table)) if tensor_name is None else tensor_name in table
 
 
 def type_before_parametrizations(module: Any) -> Any:
@@ -307,17 +348,55 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
         value = first
     elif trained:
         value = Parameter(value.clone()).requires_grad_(first.requires_grad)
-    base, names = base_and_names(module)
-    rest = tuple([name for name in names if name != tensor_name])
     del table[tensor_name]
-    if not rest:
+    if not len(table):
         del module.parametrizations
-    module.__class__ = class_with(base, rest) if rest else base
+    uncomputed(module, tensor_name)
     if trained:
         module.register_parameter(tensor_name, value)
     else:
         module.register_buffer(tensor_name, value)
     return module
+
+
+def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: str | None = None) -> Any:
+    """Give another module the parametrizations of a module, with the same original tensors.
+
+    Parameters
+    ----------
+    from_module : Module
+        Module with parametrizations; without them, nothing happens.
+    to_module : Module
+        Module that receives them. A tensor that it does not have is created.
+    tensor_name : str, optional
+        Name of one parametrized tensor; by default all are transferred.
+
+    Returns
+    -------
+    Module
+        `to_module`.
+
+    Raises
+    ------
+    DeclarationError
+        If `from_module` has parametrizations, but not one of `tensor_name`.
+    """
+    if not is_parametrized(from_module):
+        return to_module
+    if tensor_name is not None and not is_parametrized(from_module, tensor_name):
+        raise DeclarationError(
+            f"transfer_parametrizations_and_params: {type(from_module).__name__} has no parametrized tensor "
+            f"{tensor_name!r}, only {', '.join(from_module.parametrizations)}; pass one of these names"
+        )
+    for name in [*from_module.parametrizations] if tensor_name is None else [tensor_name]:
+        source: Any = from_module.parametrizations[name]
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
+        for function in source:
+            register_parametrization(to_module, name, function)
+        for original in source.names:
+            setattr(to_module.parametrizations[name], original, getattr(source, original))
+    return to_module
 
 
 def expect_module(name: str, module: Any, tensor_name: str) -> Any:

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad.core.dtype import DType, float16, float32, float64, int8, int16, int32, int64, uint8
+from minigrad.declare.manual import document_all
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.creation import from_numpy, full
 from minigrad.ops.shape.joining import cat
@@ -60,10 +62,45 @@ class PackedSequence(PackedFields):
         indices = [None if x is None else x.to(device=data.device) for x in (self[2], self[3])]
         return type(self)(data, self.batch_sizes, *indices)
 
+    def cpu(self) -> PackedSequence:
+        """Return the sequences on the CPU."""
+        return self.to(device="cpu")
+
+    def cuda(self, device: int | str | None = None) -> PackedSequence:
+        """Return the sequences on a GPU, by default the first."""
+        name = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
+        return self.to(device=name)
+
+    def pin_memory(self) -> PackedSequence:
+        """Return the sequences themselves; see `Tensor.pin_memory`."""
+        return self
+
     @property
     def is_cuda(self) -> bool:
         """Return whether the elements are on a GPU."""
         return str(self.data.device).startswith("cuda")
+
+    def is_pinned(self) -> bool:
+        """Return whether the memory of the elements is pinned."""
+        return bool(self.data.is_pinned())
+
+
+def conversion(name: str, dtype: DType) -> Any:
+    """Return a method that converts the elements of a packed sequence to a dtype."""
+
+    def convert(self: PackedSequence) -> PackedSequence:
+        return self.to(dtype)
+
+    convert.__name__, convert.__doc__ = name, f"Return the sequences in {dtype}."
+    return convert
+
+
+NUMBERS = {
+    "double": float64, "float": float32, "half": float16, "long": int64, "int": int32, "short": int16, "char": int8,
+    "byte": uint8,
+}  # fmt: skip
+for _name, _dtype in NUMBERS.items():
+    setattr(PackedSequence, _name, conversion(_name, _dtype))
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
@@ -106,10 +143,6 @@ def pad_sequence(
     ----------
     sequences : iterable of Tensor
         Sequences of shape (length, ...).
-    batch_first : bool, default False
-        Whether the result is (batch, time, ...) instead of (time, batch, ...).
-    padding_value : float, default 0.0
-        Value of the elements that are added.
     padding_side : {"right", "left"}, default "right"
         Side at which the elements are added.
 
@@ -125,7 +158,6 @@ def pad_sequence(
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> mg.nn.utils.rnn.pad_sequence([mg.tensor([1, 2]), mg.tensor([3])], batch_first=True).tolist()
     [[1, 2], [3, 0]]
     """
@@ -167,8 +199,6 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
         Shape (time, batch, ...), or (batch, time, ...) with `batch_first`.
     lengths : Tensor or list of int
         Length of each sequence.
-    batch_first : bool, default False
-        Whether the batch is the first dim.
 
     Returns
     -------
@@ -199,10 +229,6 @@ def pack_padded_sequence(
         Shape (time, batch, ...), or (batch, time, ...) with `batch_first`.
     lengths : Tensor or list of int
         Length of each sequence, at least 1.
-    batch_first : bool, default False
-        Whether the batch is the first dim.
-    enforce_sorted : bool, default True
-        Whether the sequences must be sorted by length, the longest first. If False, this function sorts them.
 
     Returns
     -------
@@ -246,10 +272,6 @@ def pad_packed_sequence(
     ----------
     sequence : PackedSequence
         The sequences.
-    batch_first : bool, default False
-        Whether the result is (batch, time, ...) instead of (time, batch, ...).
-    padding_value : float, default 0.0
-        Value of the elements that are added.
     total_length : int, optional
         Number of time steps of the result, at least the length of the longest sequence.
 
@@ -292,8 +314,6 @@ def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> P
     ----------
     sequences : iterable of Tensor
         Sequences of shape (length, ...).
-    enforce_sorted : bool, default True
-        Whether the sequences must be sorted by length, the longest first. If False, this function sorts them.
 
     Returns
     -------
@@ -326,3 +346,6 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+document_all(globals())

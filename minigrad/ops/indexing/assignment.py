@@ -18,7 +18,7 @@ from minigrad.core.shape import numel
 from minigrad.core.strides import stretched_strides
 from minigrad.errors import DeviceError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import cast, clone
-from minigrad.ops.creation import tensor
+from minigrad.ops.creation import tensor, zeros
 from minigrad.ops.indexing.gathering import index_copy
 from minigrad.ops.indexing.masks import fill_masked, mask_over, positions_of
 from minigrad.ops.indexing.positions import Gathers, as_one, order_back, side_by_side
@@ -53,20 +53,34 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
         return
     y = plain_view(x, index) if x.__class__ in PLAIN else None
     if y is not None:
-        copy_into(x if y.layout is x.layout else y, value, "index", x)
+        copy_into(x if y.layout is x.layout else y, without_ones(value, y.ndim), "index", x)
         return
     y, gathers = read_index(x, index)
     if not gathers:
-        copy_into(y, value, "index", x)
+        copy_into(y, without_ones(value, y.ndim), "index", x)
     elif len(gathers) == 1 and gathers[0][1].dtype is bool_ and numel(shape_of(value)) == 1:
         fill_where(y, *gathers[0], value, x)
     else:
         put_at(y, gathers, value, x)
 
 
+def without_ones(value: Any, ndim: int) -> Any:
+    """Return the value of a write without leading dims of length 1 that exceed `ndim`."""
+    while isinstance(value, (Tensor, np.ndarray)) and value.ndim > ndim and value.shape[0] == 1:
+        value = value[0]
+    return value
+
+
 def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
     """Write a value into y, which is x or a view of x, at index tensors and masks; it broadcasts and is cast."""
-    check_writable("index", x, (*tensors_of("index", value), *[index for _, index in gathers]))
+    repeats = not y.layout.is_contiguous and y.layout.may_overlap_itself() and numel(shape_of(value)) == 1
+    tensors = (*tensors_of("index", value), *[index for _, index in gathers])
+    check_writable("index", x, tensors, x is y and not repeats)
+    if repeats:  # one value for all positions, so it does not matter which of the positions that share memory is last
+        mask = zeros(y.shape, dtype=bool_, device=y.device)
+        put_at(mask, gathers, True, mask)
+        fill_masked(y, 0, mask, as_source(value, x))
+        return
     check_writable("index", y)
     y, dim, shape, positions, source = located(y, gathers, value, x)
     # If y shares memory with the source or the index, they are copied, because reads and writes are interleaved.
@@ -88,6 +102,7 @@ def located(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> tuple[Tensor,
     """
     y, dim, count, positions = chosen_by(y, gathers)
     lead, rest, n = y.shape[:dim], y.shape[dim + count :], positions.numel()
+    value = without_ones(value, len(lead) + positions.ndim + len(rest))
     expect_fit(y, "index", x, value, (*lead, *positions.shape, *rest))
     source = cast(as_source(value, x), dtype=y.dtype)
     if source.numel() == 1:
@@ -107,8 +122,7 @@ def chosen_by(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]:
 
 def fill_where(y: Tensor, dim: int, mask: Tensor, value: Any, x: Tensor) -> None:
     """Write a value of one element into y where a mask is True; `dim` is the first dim that the mask covers."""
-    check_writable("index", x, tensors_of("index", value))
-    check_writable("index", y)
+    check_writable("index", x, tensors_of("index", value), False)
     # One element broadcasts to any number of positions, so the True elements of the mask need not be counted.
     expect_fit(y, "index", x, value, (*y.shape[:dim], mask.numel(), *y.shape[dim + mask.ndim :]))
     fill_masked(y, dim, mask, as_source(value, x))
@@ -176,7 +190,7 @@ def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
         values = expand(cast(as_source(value, x), dtype=y.dtype), shape=y.shape)
         y.transform.end_write(name, y, clone(values))  # type: ignore[attr-defined]
         return
-    check_writable(name, x, tensors_of(name, value))
+    check_writable(name, x, tensors_of(name, value), x is y)
     check_writable(name, y)
     expect_fit(y, name, x, value, y.shape)
     source = as_source(value, x)

@@ -138,6 +138,7 @@ def fitted(x: Tensor, dim: int, index: Tensor, src: Tensor, out: Any) -> Any:
     otherwise=lambda input, dim, index, sparse_grad, out: (
         None if index.ndim == input.ndim else gathered(input, index, out)
     ),
+    complex=True,
 )  # fmt: skip
 def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad: Front = False):
     """Return the elements of input at the positions that index contains along `dim`.
@@ -155,6 +156,7 @@ def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad:
     otherwise=lambda input, dim, index, src, out: (
         None if index.ndim == input.ndim and index.shape == src.shape else fitted(input, dim, index, src, out)
     ),
+    complex=True,
 )  # fmt: skip
 def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
     """Return input with the elements of src added at the positions that index contains along `dim`.
@@ -174,7 +176,7 @@ def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tenso
         None,
         lambda g, index, *, input_shape, dim: _last(gather(g, dim, index), index, input_shape, dim),
     ),
-    linear=joint("input", "src"), batch="along", namespace=(), label="scatter",
+    linear=joint("input", "src"), batch="along", namespace=(), label="scatter", complex=True,
 )  # fmt: skip
 def scatter_put(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
     """Return input with the elements at the positions that index contains along `dim` replaced by those of src.
@@ -192,7 +194,7 @@ def scatter_put(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tenso
     dtype=_dtype, shape=_select_shape,
     vjp=(lambda g, index, *, in_shape, dim: index_add(zeros_of(in_shape, g), dim, index, g), None),
     linear=joint("input"), batch=lambda input, index, *, dim, batch, flags: select_batch(input, index, dim, flags),
-    method=True,
+    method=True, complex=True,
 )  # fmt: skip
 def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
     """Return the slices of input at the positions in the vector `index` along `dim`, in the order of the index.
@@ -211,6 +213,7 @@ def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
     otherwise=lambda input, dim, index, source, alpha, out: (
         None if alpha == 1 else index_add(input, dim, index, source * alpha, out=out)
     ),
+    complex=True,
 )  # fmt: skip
 def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor, *, alpha: Front = 1):
     """Return input with the slices of alpha * source added at the positions in the vector `index` along `dim`.
@@ -233,7 +236,7 @@ def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tens
     ),
     linear=joint("input", "source"),
     batch=lambda input, index, source, *, dim, batch, flags: _copy_batch(input, index, source, dim, flags, batch),
-    method=True, in_place=True,
+    method=True, in_place=True, complex=True,
 )  # fmt: skip
 def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor):
     """Return input with the slices at the positions in the vector `index` along `dim` replaced by those of source.

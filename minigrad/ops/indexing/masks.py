@@ -30,6 +30,7 @@ from minigrad.ops.indexing.sorting import argsort
 from minigrad.ops.pointwise.blends import clamp_between
 from minigrad.ops.pointwise.compare import ne, where
 from minigrad.ops.reduction.scan import cumsum
+from minigrad.ops.reduction.sums import any as any_of
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.views import expand, narrow, reshape, select
 from minigrad.runtime.dispatch import number
@@ -59,7 +60,7 @@ def locate(backend, out, mask, starts, *, count: Size):
 
 @kernel(
     dtype=lambda op, specs, *, parts: (bool_, int64), shape=lambda op, x, *, parts: (x.shape, (parts + 1,)),
-    outputs=("mask", "starts"), namespace=(), label="nonzero",
+    outputs=("mask", "starts"), namespace=(), label="nonzero", complex=True,
 )  # fmt: skip
 def tally_nonzero(backend, mask, starts, x, *, parts: Size):
     """Return the mask of the nonzero elements, and its tally."""
@@ -122,7 +123,7 @@ def _chosen_batch(x, mask, starts, *, dim, count, batch, flags):
         None,
     ),
     linear=joint("x"), namespace=(), label="index",
-    batch=_chosen_batch,
+    batch=_chosen_batch, complex=True,
 )  # fmt: skip
 def chosen(backend, out, x, mask, starts, *, dim: Size, count: Size):
     """Return the slices along `dim` where a mask of the dim's length, in row-major order, is True.
@@ -195,7 +196,21 @@ def mask_over(y: Tensor, dim: int, mask: Tensor) -> Tensor:
 
 def fill_masked(y: Tensor, dim: int, mask: Tensor, source: Tensor) -> None:
     """Write source, a tensor of one element, into y where a mask is True: y[..., mask, ...] = source."""
-    where(mask_over(y, dim, mask), clone(cast(source, dtype=y.dtype).reshape(())), y, out=y)
+    y, whole = unrepeated(y, mask_over(y, dim, mask))
+    where(whole, clone(cast(source, dtype=y.dtype).reshape(())), y, out=y)
+
+
+def unrepeated(x: Tensor, mask: Any) -> tuple[Tensor, Any]:
+    """Return x and a mask, or None, with one element along each dim of x that repeats its memory, as of `expand`.
+
+    An element of the new mask is True if the mask is True at one of the repetitions.
+    """
+    if x.layout.is_contiguous:
+        return x, mask
+    dims = [k for k, (size, step) in enumerate(zip(x.shape, x.strides)) if size > 1 and step == 0]
+    for k in dims:
+        x = narrow(x, dim=k, start=0, length=1)
+    return x, any_of(mask, tuple(dims), True) if dims and mask is not None else mask
 
 
 def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
@@ -276,7 +291,14 @@ def masked_fill_(x: Tensor, mask: Tensor, value: float | Tensor) -> Tensor:
             "for a larger result",
             op="masked_fill_",
         )
-    return where(mask, _filling("masked_fill_", x, value), x, out=x)
+    if isinstance(x, Tracer):
+        writer: Any = x.transform
+        writer.begin_write("masked_fill_", x)
+        writer.end_write("masked_fill_", x, where(mask, _filling("masked_fill_", x, value), x))
+        return x
+    once, mask = unrepeated(x, expand(mask, shape=x.shape))
+    where(mask, _filling("masked_fill_", x, value), once, out=once)
+    return x
 
 
 def _filling(name: str, x: Tensor, value: Any) -> Tensor:
@@ -287,7 +309,7 @@ def _filling(name: str, x: Tensor, value: Any) -> Tensor:
     return cast(value, dtype=x.dtype)
 
 
-@composed(out=False)
+@composed(in_place=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Annotated[Tensor, Like("dtype")]) -> Tensor:
     """Return a copy of the input with the elements of `source`, in their order, where `mask` is True.
 

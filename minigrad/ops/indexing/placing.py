@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad.core.conditions import Integral, Like, Ndim, expect_same, expect_shape
 from minigrad.core.dtype import int64
-from minigrad.core.roles import Dim, Flag, OneDim, Size
+from minigrad.core.roles import Dim, Flag, OneDim, Scalar, Size
 from minigrad.core.shape import as_int, as_shape, broadcast_shapes
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
@@ -109,10 +109,14 @@ REDUCES = {"add": "sum", "multiply": "prod"}
 
 
 @composed(in_place=True)
-def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, reduce: str | None = None) -> Tensor:
+def scatter(
+    input: Tensor, dim: Dim, index: Tensor, src: Tensor | float | None = None, *, reduce: str | None = None,
+    value: Scalar | None = None,
+) -> Tensor:  # fmt: skip
     """Return input with src, a tensor or a number, stored at the positions that index contains along `dim`.
 
     For a tensor of three dims and dim=1, src[i, j, k] is stored at [i, index[i, j, k], k].
+    value: a number instead of src, by PyTorch's name.
     reduce: "add" adds src to the element, and "multiply" multiplies the element by src, instead of replacing it.
     Gradient: without `reduce`, for input, g with 0 at the written positions; for src, the elements of g at these
     positions, and 0 for an element that was overwritten. With `reduce`, it is that of `scatter_reduce` with "sum" or
@@ -120,8 +124,12 @@ def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, redu
     Raises ArgumentError for another `reduce`, DTypeError unless index has integers and src the dtype of input, and
     ShapeError unless index has the number of dims of input and src and fits inside both.
     """
+    src = src_or_value(src, value)
     if not index.numel():  # an index without elements selects nothing, whatever its shape is
-        return clone(input)
+        if not isinstance(src, Tensor) or src.dtype is not input.dtype:
+            return clone(input)
+        flat, positions, values = (reshape(y, (y.numel(),)) for y in (input, index, src))
+        return reshape(scatter_put(flat, 0, positions, narrow(values, 0, 0, 0)), input.shape)  # with src in the graph
     x, positions = (y if y.ndim else reshape(y, (1,)) for y in (input, index))
     values = src if isinstance(src, Tensor) else expand(number(src, x.dtype, x.device), shape=positions.shape)
     values = values if values.ndim else reshape(values, (1,))
@@ -135,6 +143,13 @@ def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, redu
     if reduce is not None:
         return reshape(scatter_reduce(x, dim, positions, values, REDUCES[reduce]), input.shape)
     return reshape(scatter_put(x, dim, positions, values), input.shape)
+
+
+def src_or_value(src: Any, value: Any) -> Any:
+    """Return src or value, if exactly one of them is not None; otherwise raise ArgumentError."""
+    if (src is None) != (value is None):
+        return value if src is None else src
+    raise ArgumentError("scatter: expected either src or value; pass src, for example", op="scatter")
 
 
 def scatter_fault(input: Tensor, index: Tensor, src: Tensor, reduce: Any) -> MinigradError:

@@ -71,7 +71,7 @@ def merged(shape: Ints, dim: int, count: int = 2) -> Ints:
     linear=joint("x"), namespace=(), out=False,
     label="index",
     vjp=(lambda g, i, j, *, x_shape, dim: pair_add(g, i, j, shape=x_shape, dim=dim), None, None),
-    batch=lambda x, i, j, *, dim, batch, flags: _select_batch(x, i, j, dim, batch, flags),
+    batch=lambda x, i, j, *, dim, batch, flags: _select_batch(x, i, j, dim, batch, flags), complex=True,
 )  # fmt: skip
 def pair_select(backend: Any, out: Spec, x: Tensor, i: Tensor, j: Tensor, *, dim: Size) -> Launch:
     """Return the slices of x at pairs of indices along `dim` and the dim after it; the indices broadcast.
@@ -91,7 +91,7 @@ def pair_select(backend: Any, out: Spec, x: Tensor, i: Tensor, j: Tensor, *, dim
     dtype=lambda op, specs, **params: specs[0].dtype, shape=lambda op, g, i, j, *, shape, dim: shape,
     linear=joint("g"), namespace=(), out=False, label="the gradient of index",
     vjp=(lambda g0, i, j, *, dim: pair_select(g0, i, j, dim=dim), None, None),
-    batch=lambda g, i, j, *, shape, dim, batch, flags: _add_batch(g, i, j, shape, dim, batch, flags),
+    batch=lambda g, i, j, *, shape, dim, batch, flags: _add_batch(g, i, j, shape, dim, batch, flags), complex=True,
 )  # fmt: skip
 def pair_add(backend: Any, out: Spec, g: Tensor, i: Tensor, j: Tensor, *, shape: Any, dim: Size) -> Launch:
     """Return zeros of a shape, to which the slices of g are added at pairs of indices: the adjoint of `pair_select`."""

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.conditions import expect_shape
-from minigrad.core.dtype import bool_
+from minigrad.core.dtype import bool_, uint8
 from minigrad.core.op import Op
 from minigrad.core.roles import WHOLE, Entries
-from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange
+from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, warn
+from minigrad.ops.casting import cast
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.indexing.masks import choose
@@ -22,6 +23,7 @@ from minigrad.ops.indexing.positions import are_pair, arranged, as_one, joined, 
 from minigrad.ops.shape.views import basic_index, permute
 from minigrad.runtime.data import host_numbers, nested_shape, refuse_masked
 from minigrad.runtime.dispatch import run_view
+from minigrad.runtime.observers import DIRECT
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.tracers import Tracer, transform_of
@@ -42,7 +44,7 @@ def get_item(x: Tensor, index: Any) -> Tensor:
     Raises IndexOutOfRange for too many indices or a position outside its dim, DTypeError for an index of another type,
     ShapeError for index tensors that do not broadcast.
     """
-    if x.__class__ in PLAIN:
+    if x.__class__ in DIRECT:
         indices: list[Tensor] = []
         written = as_written(index, indices)
         if written is not None:
@@ -139,8 +141,12 @@ def as_written(index: Any, indices: list[Tensor] | None = None) -> tuple[Any, ..
 
 
 def selects(item: Any) -> bool:
-    """Return whether an entry of an index is an index tensor outside transforms: integers with at least one dim."""
-    return item.__class__ in PLAIN and item.dtype.is_int and bool(item.layout.shape)  # type: ignore[attr-defined]
+    """Return whether an entry of an index is an index tensor outside transforms: integers with at least one dim.
+
+    uint8 is the dtype of old masks, which `as_index` converts.
+    """
+    kind = item.dtype if item.__class__ in PLAIN else bool_  # type: ignore[attr-defined]
+    return kind.is_int and kind is not uint8 and bool(item.layout.shape)
 
 
 def in_full(x: Tensor, items: list[Any]) -> Entries:
@@ -255,6 +261,9 @@ def as_index(x: Tensor, item: Any) -> Any:
             return numbers if numbers.ndim else Truth(bool(numbers))
         item = tensor(numbers, dtype=None if numbers.size else "int64", device=x.device)
     if isinstance(item, Tensor):
+        if item.dtype is uint8:
+            warn("index: a uint8 index is a mask, as in PyTorch; pass mask.bool(), or .long() for positions")
+            item = cast(item, dtype=bool_)
         if item.dtype is bool_:
             return item if item.ndim else Truth(bool(item.item()))
         if not item.dtype.is_int:

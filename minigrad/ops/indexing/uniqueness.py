@@ -190,7 +190,7 @@ RESULTS: dict[str, Any] = {name: results_of(name, ("hist", "bin_edges")) for nam
 
 @composed()
 def histogram(
-    input: Tensor, bins: int | Tensor, *, range: Sequence[float] | None = None, weight: Tensor | None = None,
+    input: Tensor, bins: int | Tensor = 100, *, range: Sequence[float] | None = None, weight: Tensor | None = None,
     density: Flag = False,
 ) -> Any:  # fmt: skip
     """Count the elements in each bin, or sum their weights, and return (hist, bin_edges) in the dtype of the input.
@@ -198,7 +198,7 @@ def histogram(
     Parameters
     ----------
     bins : int or Tensor
-        Number of bins of equal width from range[0] to range[1], or a vector of ascending edges.
+        Number of bins of equal width from range[0] to range[1], by default 100, or a vector of ascending edges.
     range : sequence of float, optional
         Ends of the range; by default the smallest and the largest element. If these are equal, the range extends by 0.5
         to both sides.

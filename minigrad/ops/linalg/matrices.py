@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from minigrad.core.conditions import Ndim, Square
-from minigrad.core.roles import Choice, Dim, Flag, Int, Number
+from minigrad.core.roles import Choice, Dim, Flag, Int, Ints, Number
 from minigrad.core.shape import normalize_dim
 from minigrad.declare.decorators import composed, public
 from minigrad.declare.forms import as_float
-from minigrad.declare.names import MG
+from minigrad.declare.names import LINALG, MG
 from minigrad.errors import ShapeError
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import arange, eye
 from minigrad.ops.linalg import vectors
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.linalg.spectra import svdvals
-from minigrad.ops.linalg.systems import inv
+from minigrad.ops.linalg.systems import inv, solve
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction import norms
 from minigrad.ops.reduction.scan import cumprod
@@ -27,6 +27,7 @@ from minigrad.ops.shape import views
 from minigrad.ops.shape.rearranging import movedim
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer
 
 Known = dict[tuple[int, int], tuple[int, int]]
 
@@ -104,7 +105,7 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False,
     return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
 
 
-@composed(namespace=MG)
+@composed(namespace=MG, in_place=True)
 def renorm(
     input: Annotated[Tensor, Ndim(least=2)], p: Annotated[float, Number(above=0, example=2)], dim: Dim,
     maxnorm: Annotated[float, Number(0, example=1)],
@@ -134,6 +135,51 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
         )
     later = arange(n, device=x.device) > 0
     return cumprod(where(later, x.unsqueeze(-1), 1), -1)
+
+
+@composed()
+def tensorinv(A: Tensor, ind: Int = 2) -> Tensor:
+    """Return the inverse of `tensordot(A, ., A.ndim - ind)`: A as a matrix with `ind` dims of rows, inverted.
+
+    Raises ShapeError unless the first `ind` dims have as many elements as the others.
+    """
+    front, behind = A.shape[:ind], A.shape[ind:]
+    return reshape(inv(reshape(A, (math.prod(front), -1))), (*behind, *front))
+
+
+@composed()
+def tensorsolve(A: Tensor, B: Tensor, dims: Ints = ()) -> Tensor:
+    """Return X with tensordot(A, X, X.ndim) = B.
+
+    dims: the dims of A that are moved to the end first; A then begins with the shape of B.
+    """
+    moved = movedim(A, dims, tuple(range(A.ndim - len(dims), A.ndim))) if dims else A
+    solution = solve(reshape(moved, (B.numel(), -1)), reshape(B, -1))
+    return reshape(solution, moved.shape[B.ndim :])
+
+
+@composed(namespace=(MG, LINALG), method=True)
+def matrix_exp(input: Annotated[Tensor, Square]) -> Tensor:
+    """Return the exponentials of square matrices: the sum of input^k / k! over all k.
+
+    Each matrix is divided by 2^s so that its norm is at most 1/2, the series has 18 terms, and the result is squared s
+    times.
+    Source: Moler and Van Loan, "Nineteen dubious ways to compute the exponential of a matrix" (2003), section 3.
+    """
+    A = as_float("matrix_exp", input)
+    if not A.numel():
+        return clone(A)
+    norm = amax(sum(abs(A.detach()), -1), -1, True).unsqueeze(-1)
+    halvings = where(norm.isfinite() & (norm > 0), norm, 1.0).log2().ceil().clamp(-1, 30) + 1
+    A = A / halvings.exp2()
+    one = expand(eye(A.shape[-1], dtype=A.dtype, device=A.device), shape=A.shape)
+    total = one
+    for k in range(18, 0, -1):  # Horner's rule
+        total = one + matmul(A, total) / k
+    # A value of a transform cannot be read, so all steps are computed.
+    for k in range(31 if isinstance(A, Tracer) else int(amax(halvings).item())):
+        total = where(halvings > k, matmul(total, total), total)
+    return total
 
 
 @composed()

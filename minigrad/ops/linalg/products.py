@@ -122,7 +122,7 @@ def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
         lambda g, other, *, input_shape: left_gradient(g, other, input_shape),
         lambda g, input, *, other_shape: right_gradient(g, input, other_shape),
     ),
-    linear=each("input", "other"), batch="product", method=True,
+    linear=each("input", "other"), batch="product", method=True, complex=True,
 )  # fmt: skip
 def matmul(backend, out, input: Tensor, other: Tensor):
     """Return the matrix product; batch dims broadcast.
@@ -216,7 +216,7 @@ def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float,
         lambda g, a, *, b_shape, alpha: right_gradient(g, a, b_shape) * alpha,
     ),
     linear=each(("c", "a"), ("c", "b")), name="addmm", namespace=(),
-    batch=lambda c, a, b, *, alpha, beta, batch, flags: _addmm_batch(c, a, b, alpha, beta, batch, flags),
+    batch=lambda c, a, b, *, alpha, beta, batch, flags: _addmm_batch(c, a, b, alpha, beta, batch, flags), complex=True,
 )  # fmt: skip
 def add_product(backend, out, c, a, b, *, alpha, beta):
     """Return beta * c + alpha * a @ b, computed in one kernel; addmm, baddbmm and addmv call this op.
@@ -286,6 +286,7 @@ def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
     linear=each(("input", "bias"), ("weight", "bias")),
     batch=lambda input, weight, bias, *, batch, flags: _linear_batch(input, weight, bias, batch, flags),
     namespace=FUNCTIONAL,
+    complex=True,
 )
 def linear(backend, out, input: Tensor, weight: Tensor, bias: Tensor | None = None):
     """Return input @ weight.T + bias, computed in one kernel.

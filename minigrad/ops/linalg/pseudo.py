@@ -71,17 +71,20 @@ def pseudoinverse(backend, out, A: Tensor, value: Tensor):
 
 
 @composed(of=pseudoinverse)
-def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = False) -> Tensor:
+def pinv(
+    A: Tensor, rcond: Any = None, hermitian: Flag = False, *, atol: Any = None, rtol: Any = None
+) -> Tensor:  # fmt: skip
     """Return the Moore-Penrose inverses (..., n, m) of matrices (..., m, n), computed from singular values.
 
     Singular values up to max(atol, rtol * the largest singular value) count as 0.
-    atol: the absolute tolerance, 0 if None.
+    atol: the absolute tolerance, 0 if None.  rcond: the older name of rtol.
     rtol: the relative tolerance. None stands for the machine epsilon of the dtype times max(m, n), or for 0 if atol is
     given.
     hermitian: whether the matrices are symmetric. The inverses are then computed from eigenvalues, and only the lower
     triangle of a matrix is read.
     Gradient: correct where small changes of A do not change the rank, also for equal singular values.
     """
+    rtol = rcond if rtol is None else rtol
     if hermitian:
         w, V = eigh(A.detach())
         counted = above("pinv", A, abs(w), atol, rtol)
@@ -93,12 +96,16 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = Fal
 
 
 @composed()
-def matrix_rank(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = False) -> Tensor:
+def matrix_rank(
+    A: Tensor, tol: Any = None, hermitian: Flag = False, *, atol: Any = None, rtol: Any = None
+) -> Tensor:  # fmt: skip
     """Return the rank of matrices in int64: the number of singular values above a tolerance.
 
     The tolerance is max(atol, rtol * the largest singular value); see `pinv` for the defaults.
+    tol: the older form, an absolute tolerance.
     """
     A = A.detach()
+    atol, rtol = (atol, rtol) if tol is None else (tol, 0.0)
     sizes = abs(eigh(A).eigenvalues) if hermitian else svdvals(A)
     return sum(above("matrix_rank", A, sizes, atol, rtol), -1)
 

@@ -37,7 +37,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: Flag = False) -> Tensor
 def cholesky_inverse(input: Tensor, upper: Flag = False) -> Tensor:
     """Return the inverse of a matrix, from the factor that `cholesky` returned for the matrix."""
     systems.SQUARE.expect("cholesky_inverse", input=input)
-    return cholesky_solve(systems.identity(input), input, upper)
+    return cholesky_solve(systems.eye_of(input), input, upper)
 
 
 @composed(of=systems.determinant, out=False)

@@ -48,7 +48,7 @@ def expect_pivots(name: str, pivot: bool) -> None:
         )
 
 
-def identity(A: Tensor) -> Tensor:
+def eye_of(A: Tensor) -> Tensor:
     """Return the identity matrix with the size, dtype and device of square matrices."""
     return eye(A.shape[-1], dtype=A.dtype, device=A.device)
 
@@ -173,7 +173,7 @@ def inv(A: Tensor) -> Tensor:
     """
     SQUARE.expect("inv", A=A)
     LU, _, order = factors(A.detach(), regular=True)
-    return solved(A, LU, order, identity(A), adjoint=False)
+    return solved(A, LU, order, eye_of(A), adjoint=False)
 
 
 @composed()
@@ -186,7 +186,7 @@ def inv_ex(A: Tensor, *, check_errors: Flag = False) -> Any:
     """
     SQUARE.expect("inv_ex", A=A)
     LU, _, order = factors(A.detach(), regular=check_errors)
-    return RESULTS["inv_ex"](solved(A, LU, order, identity(A), adjoint=False), first_step(pivots_of(LU) == 0))
+    return RESULTS["inv_ex"](solved(A, LU, order, eye_of(A), adjoint=False), first_step(pivots_of(LU) == 0))
 
 
 # ---- determinants ---------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def cofactors_by_factors(A: Tensor) -> Tensor:
     pivots = pivots_of(LU)
     size = sum(abs(A), (-2, -1), True).squeeze(-1)
     fixed = where(pivots == 0, float(np.finfo(A.dtype.compute).eps) * where(size > 0, size, 1.0), pivots)
-    inverse = solved(A, LU + diag_embed(fixed - pivots), order, identity(A), adjoint=True)
+    inverse = solved(A, LU + diag_embed(fixed - pivots), order, eye_of(A), adjoint=True)
     return inverse * (prod(fixed, -1) * parity(exchanges)).unsqueeze(-1).unsqueeze(-1)
 
 
@@ -230,7 +230,7 @@ def cofactors(A: Tensor) -> Tensor:
 
 def cofactors_gradient(g: Tensor, A: Tensor, y: Tensor) -> Tensor:
     """Return the gradient of A, sum(g * y) A^-T - y g.T A^-T, with the cofactors y."""
-    return matmul(sum(g * y, (-2, -1), True) * identity(A) - y @ g.mT, inv(A).mT)
+    return matmul(sum(g * y, (-2, -1), True) * eye_of(A) - y @ g.mT, inv(A).mT)
 
 
 def cofactors_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
@@ -286,9 +286,9 @@ def det(A: Tensor) -> Tensor:
 @kernel(
     dtype=value_dtype, shape=value_shape, name="slogdet",
     namespace=(),
-    vjp=(lambda g, A, LU, order: g.unsqueeze(-1).unsqueeze(-1) * solved(A, LU, order, identity(A), adjoint=True), None,
+    vjp=(lambda g, A, LU, order: g.unsqueeze(-1).unsqueeze(-1) * solved(A, LU, order, eye_of(A), adjoint=True), None,
          None, None),
-    jvp=lambda dA, A, LU, order: sum(dA * solved(A, LU, order, identity(A), adjoint=True), (-2, -1)),
+    jvp=lambda dA, A, LU, order: sum(dA * solved(A, LU, order, eye_of(A), adjoint=True), (-2, -1)),
     batch="front",
 )  # fmt: skip
 def logarithm(backend, out, A: Tensor, LU: Tensor, order: Tensor, value: Tensor):

@@ -19,6 +19,7 @@ from minigrad.ops.casting import clone
 from minigrad.ops.linalg.products import add_product, dot, matmul
 from minigrad.ops.pointwise.blends import addcmul
 from minigrad.ops.reduction.sums import sum
+from minigrad.ops.shape.parts import conj
 from minigrad.ops.shape.views import expand, permute, reshape
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
@@ -38,14 +39,14 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 @composed()
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """Return the inner product of two vectors of the same length; it equals `dot`, as there are no complex dtypes."""
-    return dot(input, other)
+    """Return the inner product of two vectors of the same length; that of complex vectors conjugates the first one."""
+    return dot(conj(input), other)
 
 
 @composed(namespace=LINALG)
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Return the inner products of vectors along `dim`; the operands broadcast."""
-    return sum(x * y, dim)
+    """Return the inner products of vectors along `dim`, with x conjugated if it is complex; the operands broadcast."""
+    return sum(conj(x) * y, dim)
 
 
 @composed()
@@ -94,6 +95,7 @@ THREE_PRODUCTS = scalar_of(three_products, results=3)
     batch=lambda a, b, *, dim, batch, flags: crossed(
         *[x if flag else expand(x, shape=(batch, *x.shape)) for x, flag in zip((a, b), flags)], dim=dim + 1
     ),
+    complex=True,
 )  # fmt: skip
 def crossed(backend, out, a: Tensor, b: Tensor, *, dim):
     """Return the cross products along a dim of two tensors of the same shape, computed in one pass.

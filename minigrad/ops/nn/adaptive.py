@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.conditions import Floating, Ndim
+from minigrad.core.conditions import Filled, Floating, Ndim
 from minigrad.core.dtype import int64
 from minigrad.declare.decorators import composed, public
-from minigrad.declare.families import family
 from minigrad.declare.names import FUNCTIONAL, MG
+from minigrad.declare.variants import family
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange, tensor
@@ -47,7 +47,10 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     return adaptive_mean("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@family(composed(), adaptive_avg_pool3d="Return the mean of each of `output_size` windows of the last three dims")
+@family(
+    composed(channels_last=True),
+    adaptive_avg_pool3d="Return the mean of each of `output_size` windows of the last three dims",
+)
 def adaptive_avg_pool2d(input: Tensor, output_size: Any, *, name: str, dims: int) -> Tensor:
     """Return the mean of each window of images, with windows such that the result has a given size.
 
@@ -60,7 +63,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any, *, name: str, dims: int
 
 
 @family(
-    composed(),
+    composed(channels_last=True),
     adaptive_max_pool1d="Return the largest element of each of `output_size` windows along the last dim",
     adaptive_max_pool3d="Return the largest element of each of `output_size` windows of the last three dims",
 )
@@ -80,7 +83,7 @@ def adaptive_mean(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
     image = x.shape[-dims:]
     if sizes == (1,) * dims:
         return mean(x, tuple(range(x.ndim - dims, x.ndim)), True)
-    if all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):
+    if x.layout.numel and all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):
         window = tuple(n // m for n, m in zip(image, sizes, strict=True))
         return avg_pooled(name, dims, x, window, None, 0, False, True, None)
     y, counts = wide(x), [np.ones(1)] * dims
@@ -104,7 +107,7 @@ def adaptive_largest(name: str, dims: int, x: Tensor, output_size: Any, return_i
     """Return the largest elements of windows, and their positions; windows of equal size use the op of `max_pool`."""
     sizes = adaptive_sizes(name, dims, x, output_size)
     image = x.shape[-dims:]
-    if all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):
+    if x.layout.numel and all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):
         window = tuple(n // m for n, m in zip(image, sizes, strict=True))
         return max_pooled(name, dims, x, window, None, 0, 1, False, return_indices)
     # Each window is read with the length of the longest window, by repeating its last element.  This does not change
@@ -134,7 +137,7 @@ def adaptive_sizes(name: str, dims: int, x: Tensor, output_size: Any) -> Ints:
     wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * dims
     if x.ndim not in (dims + 1, dims + 2) or 0 in x.shape[-dims:] or len(wanted) != dims:
         raise ShapeError(
-            f"{name}: input must have {dims + 1} or {dims + 2} dims without an empty spatial dim, and output_size one "
+            f"{name}: input must have {dims + 1} or {dims + 2} dims, without an empty pooled dim, and output_size one "
             f"size or {dims} sizes, got {describe(x)} and output_size={describe(output_size)}; add dims with "
             "unsqueeze",
             op=name,
@@ -195,7 +198,6 @@ def fractional_max_pool2d(
 
     Examples
     --------
-    >>> import minigrad as mg
     >>> x = mg.arange(25.0).reshape(1, 5, 5)
     >>> mg.nn.functional.fractional_max_pool2d(x, 2, output_size=3, _random_samples=mg.zeros(1, 1, 2)).tolist()
     [[[6.0, 7.0, 9.0], [11.0, 12.0, 14.0], [21.0, 22.0, 24.0]]]
@@ -211,8 +213,12 @@ def pooled(
     expect_tensors(name, x)
     Ndim(dims + 1, dims + 2).expect(name, input=x)
     Floating.expect(name, input=x)
+    Filled(x.ndim - 1, "inner dim").expect(name, input=x)
     image, front = x.shape[-dims:], x.shape[:-dims]
-    taps, sizes = per_dim(name, "kernel_size", kernel, dims, 1), sizes_of(name, dims, image, size, ratio)
+    taps, sizes = (
+        per_dim(name, "kernel_size", kernel, dims, 1, repeated=False),
+        sizes_of(name, dims, image, size, ratio),
+    )
     if any(m + k - 1 > n for n, m, k in zip(image, sizes, taps, strict=True)):
         raise ShapeError(
             f"{name}: {sizes} windows of kernel_size {taps} must fit into the input, got {describe(x)}; reduce "
@@ -246,7 +252,7 @@ def positions(u: Tensor, n: int, m: int, k: int) -> Tensor:
         u, step = reshape(u, (planes, 1)), (n - k) / (m - 1)
         before = cast((arange(m - 1, dtype=u.dtype, device=u.device) + u) * step, dtype=int64)
         starts = cat([clamp(before - cast(u * step, dtype=int64), max=n - k), last], 1)
-    return reshape(starts, (planes, m, 1)) + arange(k, device=u.device)
+    return reshape(starts if m else starts[:, :0], (planes, m, 1)) + arange(k, device=u.device)
 
 
 def sizes_of(name: str, dims: int, image: tuple[int, ...], size: Any, ratio: Any) -> tuple[int, ...]:
@@ -257,7 +263,7 @@ def sizes_of(name: str, dims: int, image: tuple[int, ...], size: Any, ratio: Any
             f"{name}: exactly one of output_size and output_ratio is required, got {got}; pass one of them", op=name
         )
     if size is not None:
-        return per_dim(name, "output_size", size, dims, 1)
+        return per_dim(name, "output_size", size, dims, 0, repeated=False)
     ratios = tuple(ratio) if isinstance(ratio, (tuple, list)) else (ratio,) * dims
     if len(ratios) != dims or not all(0 < r < 1 for r in ratios):
         raise ArgumentError(

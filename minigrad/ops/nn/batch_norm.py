@@ -273,7 +273,7 @@ def channel_gradients(
 # ---- the public op ---------------------------------------------------------------------------------------------------
 
 
-@composed(writes=("running_mean", "running_var"))
+@composed(writes=("running_mean", "running_var"), channels_last=True)
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                bias: Tensor | None = None, training: Flag = False, momentum: Scalar = 0.1,
                eps: Scalar = 1e-05) -> Tensor:  # fmt: skip

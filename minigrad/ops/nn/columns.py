@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from minigrad.backends.steps import Steps
-from minigrad.core.conditions import Ndim, expect_multiple
+from minigrad.core.conditions import Filled, Ndim, expect_multiple
 from minigrad.core.layout import Layout
 from minigrad.core.roles import Ints, Number
 from minigrad.core.shape import numel
@@ -29,6 +29,7 @@ Two = tuple[int, int]
 def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
     """Return the windows of images (N, C, H, W) as columns (N, C*kernel, windows), for `nn.functional.unfold`."""
     Ndim(3, 4, layout="(C, H, W) or (N, C, H, W)").expect("unfold", input=input)
+    Filled(input.ndim - 1, "inner dim").expect("unfold", input=input)
     size, step, margin, stride = pairs("unfold", kernel_size, dilation, padding, stride)
     (*front, c), counts = input.shape[:-2], counts_of("unfold", input.shape[-2:], size, step, margin, stride)
     x = constant_pad_nd(input, (margin[1], margin[1], margin[0], margin[0])) if any(margin) else input
@@ -104,11 +105,18 @@ def windows_added(backend, out, input: Tensor, *, image, size, step, stride):
     if apart:  # windows do not overlap, so elements are copied instead of added
         steps.copy(result.seen(targets), source)
         return steps.launch
+    total, kept = result, out.dtype.accumulate if out.dtype.is_float else out.dtype
+    if kept is not out.dtype:  # sums in half precision are computed in float32
+        total = steps.work(out.shape, kept)
+        targets = window_layout(total.layout, size, step, stride)
+        steps.fill(total, 0)
     for i in range(size[0]):
         for j in range(size[1]):
             target, part = (x.select(at, i).select(at, j) for x in (targets, input.layout))
-            images = result.seen(target)
+            images = total.seen(target)
             steps.each(_added, images, images, source.seen(part))
+    if total is not result:
+        steps.copy(result, total)
     return steps.launch
 
 
@@ -168,7 +176,7 @@ BOTH = (MG, FUNCTIONAL)
 Factor = Annotated[int, Number(1, whole=True, example=2, error=ShapeError)]
 
 
-@composed(namespace=BOTH)
+@composed(namespace=BOTH, channels_last=True)
 def pixel_shuffle(input: Tensor, upscale_factor: Factor) -> Tensor:
     """Return images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become a square of r*r pixels.
 
@@ -183,7 +191,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: Factor) -> Tensor:
     return rearrange(input, (*front, c, r, r, height, width), order, (*front, c, height * r, width * r))
 
 
-@composed(namespace=BOTH)
+@composed(namespace=BOTH, channels_last=True)
 def pixel_unshuffle(input: Tensor, downscale_factor: Factor) -> Tensor:
     """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): each square of r*r pixels becomes r*r channels.
 
@@ -198,7 +206,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: Factor) -> Tensor:
     return rearrange(input, (*front, c, h, r, w, r), order, (*front, c * r * r, h, w))
 
 
-@composed(namespace=BOTH)
+@composed(namespace=BOTH, channels_last=True)
 def channel_shuffle(input: Annotated[Tensor, Ndim(least=3)], groups: Factor) -> Tensor:
     """Return images (N, C, ...) with permuted channels: the first channel of each group, then the second, and so on."""
     expect_multiple("channel_shuffle", "the number of channels", input.shape[1], input, "change groups", groups=groups)

@@ -17,12 +17,12 @@ from minigrad.core.conditions import Filled, Ndim, Numeric, expect_shape
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Convolve
-from minigrad.core.window import Window
+from minigrad.core.shape import Window
 from minigrad.declare.decorators import composed, kernel
-from minigrad.declare.families import family
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import each
 from minigrad.declare.rules import number as numbers
+from minigrad.declare.variants import family
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.batch_rules import Flags, batched_conv
 from minigrad.ops.reduction.sums import sum
@@ -147,7 +147,7 @@ def zero(like: Tensor) -> Tensor:
 
 
 @family(
-    composed(namespace=(MG, FUNCTIONAL)),
+    composed(namespace=(MG, FUNCTIONAL), channels_last=True),
     conv1d="Return the convolution along one dim of signals (N, C, W) with a weight (out, C / groups, kW)",
     conv3d="Convolve volumes (N, C, D, H, W) along three dims with a weight (out, C / groups, kD, kH, kW)",
 )
@@ -177,7 +177,7 @@ def conv2d(
 
 
 @family(
-    composed(namespace=(MG, FUNCTIONAL)),
+    composed(namespace=(MG, FUNCTIONAL), channels_last=True),
     conv_transpose1d="Return the transposed convolution along one dim",
     conv_transpose3d="Return the transposed convolution along three dims",
 )
@@ -201,12 +201,15 @@ def conv_transpose2d(
 # ---- arguments ------------------------------------------------------------------------------------------------------
 
 
-def per_dim(name: str, what: str, value: Any, dims: int, least: int) -> Ints:
-    """Return an int or one int per dim as a tuple.  Raises ArgumentError for other values or values below `least`."""
+def per_dim(name: str, what: str, value: Any, dims: int, least: int, repeated: bool = True) -> Ints:
+    """Return an int or one int per dim as a tuple.  Raises ArgumentError for other values or values below `least`.
+
+    repeated: whether a sequence of one int is also accepted, for all dims.
+    """
     if type(value) is int and value >= least:
         return (value,) * dims
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    values = values * dims if len(values) == 1 else values
+    values = values * dims if len(values) == 1 and (repeated or values[0] is value) else values
     whole = all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values)
     if len(values) != dims or not whole or any(int(v) < least for v in values):
         raise ArgumentError(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core.conditions import Integral
 from minigrad.core.dtype import int8, int64
 from minigrad.core.roles import Flag, Int
 from minigrad.declare.decorators import composed, elementwise
@@ -187,6 +188,9 @@ def expect_sequences(
     )  # fmt: skip
     if targets.ndim not in (1, 2) or (targets.ndim == 2 and targets.shape[0] != n):
         raise wrong.error(describe(lengths))
+    for name, each in (("input_lengths", steps), ("target_lengths", lengths)):
+        if isinstance(each, Tensor):
+            Integral.expect("ctc_loss", **{name: each})
     largest = longest if isinstance(steps, Tensor) else max((1, *steps))
     size = targets.shape[-1] if targets.ndim == 2 or n == 1 else largest_of(lengths)
     steps, lengths = (lengths_of(x, n, top, logs, wrong) for x, top in ((steps, longest), (lengths, size)))

@@ -106,9 +106,9 @@ def embedding(
     in `weight`, in place; the write is not recorded.
     norm_type: the order of the norm.
     scale_grad_by_freq: whether the gradient of a row is divided by the number of times that the call reads the row.
-    sparse: must be False, because gradients are dense.
+    sparse: has no effect, because gradients are always dense; their values are the same.
     Gradient: g, added to each row that was read.
-    Raises IndexOutOfRange for a row that does not exist, ArgumentError for sparse=True.
+    Raises IndexOutOfRange for a row that does not exist.
     """
     if weight.ndim != 2:
         _refuse_swapped(input, weight)
@@ -120,12 +120,6 @@ def embedding(
         _refuse_swapped(input, weight)
         raise DTypeError(
             f"embedding: input must have an integer dtype, got {describe(input)}; convert it with .long()",
-            op="embedding",
-        )
-    if sparse:
-        raise ArgumentError(
-            f"embedding: sparse must be False, because the gradient of the weight {describe(weight)} is always dense, "
-            "got True; omit sparse",
             op="embedding",
         )
     padding = None if padding_idx is None else _padding(weight, padding_idx)

@@ -23,7 +23,7 @@ from minigrad.declare.rules import floating, joint
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.nn.batch_norm import BATCH, batch_norm, channel_line, move_statistics
-from minigrad.ops.nn.normalization import layer_norm
+from minigrad.ops.nn.normalization import LONG, layer_norm, long_rows
 from minigrad.ops.nn.pooling import avg_pool2d
 from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.reduction.norms import length, norm
@@ -132,7 +132,7 @@ def normalize(input: Tensor, p: Scalar = 2.0, dim: Any = 1, eps: Scalar = 1e-12,
     return copy_result("normalize", normalize(x, p, dim, eps), out)
 
 
-@composed()
+@composed(channels_last=True)
 def group_norm(
     input: Tensor, num_groups: Size, weight: Tensor | None = None, bias: Tensor | None = None, eps: Scalar = 1e-05
 ) -> Tensor:
@@ -161,10 +161,14 @@ def group_norm(
         )
     x = wide(input)
     lines = channel_line(weight, 1.0, x), channel_line(bias, 0.0, x)
+    if size >= LONG:
+        unit = reshape(long_rows(reshape(x, (n, num_groups, size)), eps), input.shape)
+        factor, added = [reshape(line, (channels, *[1] * len(sizes))) for line in lines]
+        return (unit * factor + added).to(input.dtype)
     return normalized_groups(x, *lines, groups=num_groups, eps=eps).to(input.dtype)
 
 
-@composed(writes=("running_mean", "running_var"))
+@composed(writes=("running_mean", "running_var"), channels_last=True)
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: Flag = True, momentum: Scalar = 0.1, eps: Scalar = 1e-05,

@@ -258,6 +258,8 @@ def expect_rows(name: str, x: Tensor, target: Tensor, shape: tuple[int, ...]) ->
             f"target {describe(target)}; reshape target",
             op=name,
         )
+    if x.ndim and not x.shape[-1]:
+        raise ShapeError(f"{name}: input must have at least one class, got {describe(x)}; pass one score per class")
     if not x.dtype.is_float or not target.dtype.is_int:
         refuse_swapped(name, x, target)
         raise DTypeError(

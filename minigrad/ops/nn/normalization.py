@@ -87,6 +87,7 @@ def _bias_term(g):
     return g
 
 
+LONG = 2**19  # rows of this length are computed by several ops, because one float32 sum would lose digits
 _MIDDLE = Total("middle", "sum", _itself, _mean)
 _SCALE = Total("scale", "sum", _deviation, _inverse_root)
 _MEAN_GRADIENT = Total("mean_gradient", "sum", _weighted, _mean)
@@ -266,6 +267,19 @@ def _line(p: Tensor | None, default: float, kind: Tensor, x: Tensor) -> Tensor:
     return p if p.ndim == 1 else p.reshape(n)
 
 
+def long_rows(x: Tensor, eps: float, centred: bool = True) -> Tensor:
+    """Return normalized rows, computed by several ops, whose sums lose no digits in long rows."""
+    x = wide(x)
+    x = x - mean(x, -1, keepdim=True) if centred else x
+    return x * (mean(x * x, -1, keepdim=True) + eps).rsqrt()
+
+
+def like_input(result: Tensor, input: Tensor) -> Tensor:
+    """Return a result in the shape and the dtype of the input; wider parameters do not widen it."""
+    result = result if result.dtype is input.dtype else result.to(input.dtype)
+    return result if result.layout.shape == input.layout.shape else result.reshape(input.shape)
+
+
 @composed(of=layer_norm_rows)
 def layer_norm(
     input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, bias: Tensor | None = None,
@@ -274,15 +288,17 @@ def layer_norm(
     """Return (input - mean)/sqrt(variance + eps)*weight + bias, with the statistics over the last dims.
 
     The statistics are taken over the dims of `normalized_shape`.  The divisor of the variance is the number of
-    elements.  float16 and bfloat16 are computed in float32.
+    elements.  float16 and bfloat16 are computed in float32.  The result has the dtype of input.
     Gradient: with s = 1/sqrt(variance + eps) and u = (input - mean)*s, it is s*(weight*g - mean(weight*g) -
     u*mean(weight*g*u)) for input, the sum of g*u over all rows for weight, and the sum of g over all rows for bias.
     """
     x = _flat_rows("layer_norm", input, normalized_shape, weight=weight, bias=bias)
     expect_numbers("layer_norm", eps=eps)
     kind = next((p for p in (weight, bias) if p is not None), x)
-    result = layer_norm_rows(x, _line(weight, 1.0, kind, x), _line(bias, 0.0, kind, x), eps=float(eps))
-    return result if x is input else result.reshape(input.shape)
+    lines = _line(weight, 1.0, kind, x), _line(bias, 0.0, kind, x)
+    if x.shape[-1] >= LONG:
+        return like_input(long_rows(x, eps) * lines[0] + lines[1], input)
+    return like_input(layer_norm_rows(x, *lines, eps=float(eps)), input)
 
 
 @composed(of=rms_norm_rows)
@@ -299,5 +315,7 @@ def rms_norm(
     x = _flat_rows("rms_norm", input, normalized_shape, weight=weight)
     expect_numbers("rms_norm", eps=0.0 if eps is None else eps)
     step = finfo(as_dtype(x.dtype.compute)).eps if eps is None else float(eps)
-    result = rms_norm_rows(x, _line(weight, 1.0, x, x), eps=step)
-    return result if x is input else result.reshape(input.shape)
+    line = _line(weight, 1.0, x, x)
+    if x.shape[-1] >= LONG:
+        return like_input(long_rows(x, step, centred=False) * line, input)
+    return like_input(rms_norm_rows(x, line, eps=step), input)

@@ -8,11 +8,10 @@ from typing import Any
 
 from minigrad.core.conditions import Filled, Integral, Like, Ndim
 from minigrad.core.roles import Flag, Scalar
-from minigrad.core.shape import pooled_size
-from minigrad.core.window import Window
+from minigrad.core.shape import Window, pooled_size
 from minigrad.declare.decorators import composed
-from minigrad.declare.families import family
 from minigrad.declare.names import FUNCTIONAL, MG
+from minigrad.declare.variants import family
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.indexing.gathering import zeros_of
 from minigrad.ops.indexing.placing import scatter
@@ -26,7 +25,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 @family(
-    composed(namespace=(MG, FUNCTIONAL)),
+    composed(namespace=(MG, FUNCTIONAL), channels_last=True),
     max_pool1d="Return the largest element of each window along the last dim",
     max_pool3d="Return the largest element of each window of the last three dims",
 )
@@ -56,7 +55,7 @@ def avg_pool1d(
     return avg_pooled("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@family(composed(), avg_pool3d="Return the mean of each window of the last three dims")
+@family(composed(channels_last=True), avg_pool3d="Return the mean of each window of the last three dims")
 def avg_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None, *, name: str,
@@ -75,7 +74,7 @@ def avg_pool2d(
 
 
 @family(
-    composed(),
+    composed(channels_last=True),
     lp_pool1d="Return the norm of order `norm_type` of each window along the last dim",
     lp_pool3d="Return the norm of order `norm_type` of each window of the last three dims",
 )
@@ -110,7 +109,7 @@ def _check(
     pads, spread = per_dim(name, "padding", padding, dims, 0), per_dim(name, "dilation", dilation, dims, 1)
     sizes = x.shape[-dims:]
     Ndim(dims + 1, dims + 2).expect(name, input=x)
-    Filled(dims, "spatial dim").expect(name, input=x)
+    Filled(x.ndim - 1, "inner dim").expect(name, input=x)
     windows, reach, wide = _laid(sizes, taps, steps, pads, spread, bool(ceil_mode), pad_counts, divisor)
     if wide:
         raise ArgumentError(
@@ -180,7 +179,7 @@ def avg_pooled(
 
 
 @family(
-    composed(),
+    composed(channels_last=True),
     max_unpool1d="Return zeros with the elements of input at the indices that `max_pool1d` returned",
     max_unpool3d="Return zeros with the elements of input at the indices that `max_pool3d` returned",
 )

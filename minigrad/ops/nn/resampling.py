@@ -32,7 +32,7 @@ MODES = ("nearest", "nearest-exact", "area", *WEIGHTED)
 Sizes = tuple[int, ...]
 
 
-@composed()
+@composed(channels_last=True)
 def interpolate(input: Tensor, size: int | Sequence[int] | None = None,
                 scale_factor: float | Sequence[float] | None = None, mode: Annotated[str, Choice(*MODES)] = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,

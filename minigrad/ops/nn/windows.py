@@ -17,7 +17,7 @@ from minigrad.core.dtype import DType, cast_array, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import AvgPool, MaxPool, Resample
 from minigrad.core.roles import Dim, Flag, Size
-from minigrad.core.window import Window
+from minigrad.core.shape import Window
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint, twice
 from minigrad.ops.batch_rules import stretched

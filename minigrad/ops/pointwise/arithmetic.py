@@ -12,7 +12,8 @@ the op has this name.  `linear=` is for transforms.  `where_cond` in a rule is `
 from __future__ import annotations
 
 from minigrad.declare.decorators import elementwise
-from minigrad.declare.rules import each, joint, number, promote, to_float
+from minigrad.declare.rules import each, joint, number, number_to_real, promote, to_float
+from minigrad.ops.casting import sign_of
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.pointwise.rounding import rounded_div, scaled
 
@@ -22,7 +23,7 @@ from minigrad.ops.pointwise.rounding import rounded_div, scaled
     vjp=(lambda g: g, lambda g: g),
     linear=joint("input", "other"),
     front="*, alpha=1",
-    otherwise=lambda input, other, alpha, out: add(input, scaled("add", other, alpha), out=out),
+    otherwise=lambda input, other, alpha, out: add(input, scaled("add", input, other, alpha), out=out),
 )
 def add(input, other):
     """Return input + alpha * other, element by element; shapes broadcast.  For bool, the sum is `or`.
@@ -37,7 +38,7 @@ def add(input, other):
     vjp=(lambda g: g, lambda g: -g),
     linear=joint("input", "other"),
     front="*, alpha=1",
-    otherwise=lambda input, other, alpha, out: sub(input, scaled("sub", other, alpha), out=out),
+    otherwise=lambda input, other, alpha, out: sub(input, scaled("sub", input, other, alpha), out=out),
 )
 def sub(input, other):
     """Return input - alpha * other, element by element; shapes broadcast.  Gradient: g and -alpha*g."""
@@ -72,9 +73,9 @@ def neg(x):
     return -x
 
 
-@elementwise(dtype=number, vjp=(lambda g, x: g * x.sign(),))
+@elementwise(dtype=number_to_real, vjp=(lambda g, x: g * sign_of(x),))
 def abs(x):
-    """Return the absolute value of x.  Gradient: g*sign(x), which is 0 at 0."""
+    """Return the absolute value of x, and the magnitude of a complex number.  Gradient: g*sgn(x), which is 0 at 0."""
     return abs(x)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from minigrad.core.dtype import promote_all, promote_number
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Scalar
 from minigrad.declare.decorators import composed, elementwise
-from minigrad.declare.rules import Pair, number, promote, to_float
+from minigrad.declare.rules import Pair, number, promote, refuse, to_float
 from minigrad.errors import ArgumentError
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -47,10 +48,18 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
             "example",
             op="clamp",
         )
-    whole = not input.dtype.is_float
-    low = (input.dtype.lowest if whole else float("-inf")) if min is None else min
-    high = (input.dtype.highest if whole else float("inf")) if max is None else max
+    low = limits_of(input, max)[0] if min is None else min
+    high = limits_of(input, min)[1] if max is None else max
     return clamp_between(input, low, high, out=out)
+
+
+def limits_of(x: Tensor, bound: Any) -> tuple[Any, Any]:
+    """Return the bounds that clamp no value of the dtype to which x and the other bound are promoted."""
+    kind = x.dtype
+    if not kind.is_float:
+        tensor = isinstance(bound, Tensor)
+        kind = promote_all([(y.dtype, y.ndim) for y in (x, bound)]) if tensor else promote_number(kind, bound)
+    return (float("-inf"), float("inf")) if kind.is_float else (kind.lowest, kind.highest)
 
 
 @composed(in_place=True, out=False)
@@ -59,7 +68,7 @@ def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
 
     Gradient: g for the input where it is not below `min`; otherwise g for `min`.
     """
-    return clamp_between(input, min, float("inf") if input.dtype.is_float else input.dtype.highest, out=out)
+    return clamp_between(input, min, limits_of(input, min)[1], out=out)
 
 
 @composed(in_place=True, out=False)
@@ -68,7 +77,7 @@ def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
 
     Gradient: g for the input where it is not above `max`; otherwise g for `max`.
     """
-    return clamp_between(input, float("-inf") if input.dtype.is_float else input.dtype.lowest, max, out=out)
+    return clamp_between(input, limits_of(input, max)[0], max, out=out)
 
 
 # ---- interpolation and sums of products ------------------------------------------------------------------------------
@@ -101,8 +110,15 @@ def add_product(input, tensor1, tensor2, value=1):
     return input + value * tensor1 * tensor2
 
 
+def with_floats(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Promote as `promote`, after a check that an operand other than the number `value` is a float."""
+    if any(s.dtype.is_float for s in specs[:-1]):
+        return promote(op, specs)
+    raise refuse(op, specs[:-1], "expected a float, because integers have two divisions; convert one with .float()")
+
+
 @elementwise(
-    dtype=to_float,
+    dtype=with_floats,
     vjp=(
         lambda g: g,
         lambda g, tensor2, value: g * value / tensor2,
@@ -131,7 +147,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
     """Return input + value * tensor1 / tensor2, element by element; shapes broadcast.
 
-    Integers are converted to the default float.
+    Raises DTypeError if all tensors are integers.
     """
     return add_quotient(input, tensor1, tensor2, value, out=out)
 

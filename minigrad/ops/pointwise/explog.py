@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import float64
+from minigrad.core.dtype import complex128, float64
 from minigrad.core.op import Op, Spec
 from minigrad.declare.decorators import elementwise, scalar
 from minigrad.declare.names import SPECIAL
-from minigrad.declare.rules import Pair, number, to_float
+from minigrad.declare.rules import Pair, common, number, to_float
 from minigrad.errors import DTypeError
 from minigrad.ops.pointwise.arithmetic import square
 from minigrad.runtime.tensor import Tensor, describe
@@ -79,11 +79,11 @@ def power_by_number(input: Any, exponent: Any, out: Any) -> Any:
     Raises DTypeError for an integer tensor to the power of a negative Python or NumPy integer, because the result would
     almost always be 0 as an integer.
     """
-    if exponent.__class__ in (int, float) and isinstance(input, Tensor) and input.dtype.is_float:
+    if exponent.__class__ in (int, float) and isinstance(input, Tensor) and input.dtype.is_inexact:
         short = SHORT_POWERS.get(exponent)
         return None if short is None else short(input, out=out)
     below = (exponent.__class__ is int or isinstance(exponent, np.integer)) and exponent < 0
-    if below and isinstance(input, Tensor) and not input.dtype.is_float:
+    if below and isinstance(input, Tensor) and not input.dtype.is_inexact:
         raise DTypeError(
             f"pow: an integer tensor cannot be raised to a negative integer power, got {describe(input)} and the "
             f"exponent {exponent}; convert input with .float(), or write {exponent}.0",
@@ -115,13 +115,14 @@ def pow(input, exponent):
 
 
 def double(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Compute in float64 and return float64, for operands of any dtype."""
-    return float64.compute, float64
+    """Compute in float64 and return float64, or complex128 for complex operands."""
+    dtype = complex128 if common(specs).is_complex else float64
+    return dtype.compute, dtype
 
 
 @elementwise(dtype=double, vjp="derived")
 def float_power(input, exponent):
-    """Return input**exponent, computed and returned in float64 for every dtype.  Gradient: the same as for `pow`."""
+    """Return input**exponent, computed and returned in float64, or in complex128.  Gradient: the same as for `pow`."""
     return input**exponent
 
 
@@ -132,8 +133,12 @@ def pow_base_rule(g, input, exponent):
 
 def pow_exponent_rule(g, input, exponent, y):
     """Return g*a**b*log(a), the gradient for the exponent b; at a = 0 it is 0 for b >= 0, the limit for b > 0."""
-    flat = (input == 0.0) & (exponent >= 0.0)
-    return flat.where_cond(0.0, g * y * flat.where_cond(1.0, input).log())
+    upward = exponent.real if isinstance(exponent, Tensor) and exponent.dtype.is_complex else exponent
+    flat = (input == 0.0) & (upward >= 0.0)
+    base = flat.where_cond(1.0, input)
+    if isinstance(y, Tensor) and y.dtype.is_complex:  # a negative real base has a logarithm then
+        base = base.to(y.dtype)
+    return flat.where_cond(0.0, g * y * base.log())
 
 
 # ---- exponentials, logarithms and the error function -----------------------------------------------------------------

@@ -22,6 +22,7 @@ from minigrad.declare.decorators import composed, elementwise
 from minigrad.declare.rules import Pair, compare, floating, number, promote, refuse, to_float
 from minigrad.errors import ArgumentError
 from minigrad.ops.creation import zeros_like
+from minigrad.ops.shape.parts import view_as_complex, view_as_real
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -66,12 +67,22 @@ def rounded(x, decimals, out):
     return result if out is None else copy_result("round", result, out)
 
 
-def scaled(name, other, alpha):
-    """Return other * alpha, where alpha is a parameter of the op `name`."""
-    if isinstance(alpha, (bool, int, float, np.generic, Tensor)):
+def is_floating(x):
+    """Return whether an operand, a tensor or a number, is a float."""
+    return x.dtype.is_float if isinstance(x, Tensor) else isinstance(x, float)
+
+
+def scaled(name, input, other, alpha):
+    """Return other * alpha, where alpha is a parameter of the op `name`; input: its other operand."""
+    if not isinstance(alpha, float):
+        if isinstance(alpha, (bool, int, np.generic, Tensor)):
+            return other * alpha
+    elif is_floating(input) or is_floating(other):
         return other * alpha
     raise ArgumentError(
-        f"{name}: alpha must be a number, got {describe(alpha)}; multiply other by the tensor instead", op=name
+        f"{name}: alpha must be a number, and an integer next to operands without floats, got {describe(alpha)}; "
+        "multiply other by a tensor instead",
+        op=name,
     )
 
 
@@ -134,7 +145,14 @@ def signbit(x):
     return math.copysign(1, x) < 0
 
 
-@elementwise(dtype=promote, vjp=(lambda g: zeros_like(g), lambda g, input: (input == 0.0).where_cond(g, 0.0)))
+def one_dtype(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Promote as `promote`, but raise DTypeError for different dtypes."""
+    if len({s.dtype for s in specs}) == 1:
+        return promote(op, specs)
+    raise refuse(op, specs, "expected operands of one dtype; convert one of them with .to(...)")
+
+
+@elementwise(dtype=one_dtype, vjp=(lambda g: zeros_like(g), lambda g, input: (input == 0.0).where_cond(g, 0.0)))
 def heaviside(input, values):
     """Return the Heaviside step function: 0 for input < 0, 1 for input > 0, `values` at 0, and 0 for nan.
 
@@ -196,8 +214,8 @@ def isneginf(x):
 
 @elementwise(dtype=compare)
 def isreal(x):
-    """Return True, since complex dtypes are not supported."""
-    return x == x or x != x
+    """Return whether the imaginary part of x is 0; a real number has none."""
+    return x.imag == 0
 
 
 FINITE = (lambda g, x: x.isfinite().where_cond(g, 0.0), None, None, None)
@@ -221,6 +239,9 @@ def nan_to_num(
     The defaults are 0, the largest and the smallest finite number of the dtype.
     Gradient: g where the input is finite, and 0 elsewhere.
     """
+    if input.dtype.is_complex:
+        parts = nan_to_num(view_as_real(input), nan, posinf, neginf)
+        return view_as_complex(parts)
     if not input.dtype.is_float:
         return input.clone()
     largest = float(finfo(input.dtype.numpy).max)

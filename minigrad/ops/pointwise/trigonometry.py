@@ -7,6 +7,7 @@ import math
 from minigrad.declare.decorators import elementwise, scalar
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import to_float
+from minigrad.runtime.tensor import Tensor
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.cos(),))
@@ -84,10 +85,15 @@ def tanh(x):
     return math.tanh(x)
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, x: g / x.hypot(1.0),))
+@elementwise(dtype=to_float, vjp=(lambda g, x: g / away_from_one(x),))
 def asinh(x):
     """Return the inverse hyperbolic sine of x.  Gradient: g/sqrt(x**2 + 1), also where the square would overflow."""
     return math.asinh(x)
+
+
+def away_from_one(x):
+    """Return sqrt(x**2 + 1); for a real x, without overflow of the square."""
+    return (x * x + 1.0).sqrt() if isinstance(x, Tensor) and x.dtype.is_complex else x.hypot(1.0)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / ((x - 1.0).sqrt() * (x + 1.0).sqrt()),))

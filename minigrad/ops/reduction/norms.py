@@ -34,6 +34,7 @@ def norm(
 ) -> Tensor:  # fmt: skip
     """Return the norm of order `p` of the elements over `dim`, `sum(abs(x)**p)**(1/p)`.
 
+    The norm of complex numbers is that of their magnitudes, in their real dtype.
     p: the order. A number is the order itself. "fro" and None stand for 2. With inf or -inf, the norm is the largest or
     smallest magnitude. With 0, it is the number of nonzero elements. "nuc" stands for the sum of the singular values of
     matrices.
@@ -46,7 +47,7 @@ def norm(
     if isinstance(p, str) and p in OF_MATRICES:
         found = OF_MATRICES[p](x, dim, keepdim)
     else:
-        found = of_order(x, read_order(input, p), dim, keepdim).to(x.dtype)
+        found = of_order(x, read_order(input, p), dim, keepdim).to(x.dtype.to_real())
     return found if out is None else copy_result("norm", found, out)
 
 
@@ -62,7 +63,11 @@ def read_order(x: Tensor, p: Any) -> float:
 
 
 def of_order(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    """Return the norm of a numeric order; float16 and bfloat16 are computed in float32, if sums are needed."""
+    """Return the norm of a numeric order; float16 and bfloat16 are computed in float32, if sums are needed.
+
+    The norm of complex numbers is that of their magnitudes.
+    """
+    x = x.abs() if x.dtype.is_complex else x
     if math.isinf(order) or order < 0:
         expect_elements("norm", x, dims, advice=f"check that no dim is empty, or pass another p than {order}")
     if math.isinf(order):

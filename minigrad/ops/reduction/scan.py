@@ -89,7 +89,7 @@ LINE = declared(running_line, "zero", order="sequential")
 
 @kernel(
     dtype=_sum_dtype, shape=same_shape, vjp=(lambda g, *, dim: reversed_cumsum(g, dim),), linear=joint("input"),
-    batch="along", method=True, in_place=True,
+    batch="along", method=True, in_place=True, complex=True,
 )  # fmt: skip
 def cumsum(backend, out, input: Tensor, dim: Dim, *, dtype: Cast = None):
     """Return the cumulative sum along `dim`: at each position, the sum of the elements up to this position.
@@ -103,7 +103,7 @@ def cumsum(backend, out, input: Tensor, dim: Dim, *, dtype: Cast = None):
 
 @kernel(
     dtype=_sum_dtype, shape=same_shape, vjp=(lambda g, *, dim: cumsum(g, dim),), linear=joint("input"), batch="along",
-    namespace=(),
+    namespace=(), complex=True,
 )  # fmt: skip
 def reversed_cumsum(backend, out, input: Tensor, dim: Dim):
     """Return, at each position along `dim`, the sum of the elements from this position to the end.
@@ -131,7 +131,7 @@ def _recurrence_gradient(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> 
     jvp=lambda dfactor, factor, y, *, dim, reverse: recurrence(
         dfactor * _moved(y, dim, not reverse, 0.0), factor, dim, reverse
     ),
-    batch="along",
+    batch="along", complex=True,
 )  # fmt: skip
 def recurrence(backend, out, x: Tensor, factor: Tensor, dim: Dim, reverse: Flag = False):
     """Return y[i] = x[i] + factor[i] * y[i - 1] along `dim`, with y[-1] = 0; with reverse, it starts at the end.
@@ -155,7 +155,7 @@ def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
 @kernel(
     dtype=_sum_dtype, shape=same_shape, vjp=(lambda g, input, y, *, dim: _cumprod_rule(g, input, y, dim),),
     jvp=lambda dinput, input, y, *, dim: recurrence(dinput * _moved(y, dim, True, 1.0), input, dim), batch="along",
-    method=True, in_place=True,
+    method=True, in_place=True, complex=True,
 )  # fmt: skip
 def cumprod(backend, out, input: Tensor, dim: Dim, *, dtype: Cast = None):
     """Return the cumulative product along `dim`: at each position, the product of the elements up to this position.

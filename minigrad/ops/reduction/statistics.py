@@ -267,6 +267,8 @@ def cov(
 ) -> Tensor:  # fmt: skip
     """Return the covariance matrix of the rows of the input, whose columns are observations.
 
+    For complex numbers, the second factor of each product is conjugated.
+
     For a single row or a vector, the result is the variance, of shape ().
     correction: the number that is subtracted from the number of observations to obtain the divisor.
     fweights: the number of times that each observation counts, a vector with one integer per column.
@@ -290,12 +292,12 @@ def cov(
                 "more columns"
             )
         x = x - sum(x, 1, keepdim=True) / float(x.shape[1])
-        return (matmul(x, x.mT) / float(max(divisor, 0))).squeeze()
-    counts = sum(weights).to(x.dtype)
+        return (matmul(x, x.mH) / float(max(divisor, 0))).squeeze()
+    counts = sum(weights).to(x.dtype.to_real())
     center = sum(x * weights, 1, keepdim=True) / counts
-    other = 1.0 if aweights is None else sum(weights * aweights).to(x.dtype) / counts
+    other = 1.0 if aweights is None else sum(weights * aweights).to(x.dtype.to_real()) / counts
     x = x - center
-    return (matmul(x, (x * weights).mT) / clamp(counts - correction * other, 0.0)).squeeze()
+    return (matmul(x, (x * weights).mH) / clamp(counts - correction * other, 0.0)).squeeze()
 
 
 @composed(out=False)

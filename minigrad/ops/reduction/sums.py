@@ -72,7 +72,8 @@ def tied_tangent(dx: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], keepdi
 def sum(acc, x):
     """Return the sum of the elements over `dim`; 0 if there are no elements.
 
-    DTypes: bool and integers become int64. float16 and bfloat16 accumulate in float32, and float32 in float64.
+    DTypes: bool and integers become int64. float16 and bfloat16 accumulate in float32, float32 in float64, and
+    complex64 in complex128.
     Order: floats are re-associated; the order depends only on the shape, the layout and the processor.
     Error: before its final rounding, a float32 sum differs from the exact sum by at most 8 * 2**-24 times the sum of
     magnitudes, for any length. Up to eight elements are added in float32, unless this would overflow, and these sums
@@ -176,11 +177,12 @@ def _prod_rule(g: Tensor, x: Tensor, *, dims: tuple[int, ...]) -> Tensor:
         # The formula below treats the positions of zeros as constants, which is wrong for second derivatives.
         return restore(g, dims, x.shape) * _product_of_others(x, dims)
     zero = x == 0
-    zeros = zero.to(x.dtype).sum(dims, keepdim=True)
+    real = x.dtype.to_real()
+    zeros = zero.to(real).sum(dims, keepdim=True)
     filled = zero.where_cond(1.0, x)
     others = prod(filled, dims, keepdim=True)
     # A product of others that contains a 0 is nan if it also contains an infinite element or nan.
-    wild = (x - x != 0.0).to(x.dtype)
+    wild = (x - x != 0.0).to(real)
     missing = (wild.sum(dims, keepdim=True) - wild > 0.0).where_cond(math.nan, 0.0)
     alone = ((zeros == 1.0) & zero).where_cond(others, missing)
     return restore(g, dims, x.shape) * (zeros == 0.0).where_cond(others / filled, alone)
@@ -282,7 +284,7 @@ def stretched_dims(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tupl
 @composed(out=False)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """Return the number of nonzero elements over `dim`, in int64; nan is nonzero."""
-    return count(input, dim)
+    return count(input != 0 if input.dtype.is_complex else input, dim)
 
 
 @composed(floats=True)

@@ -21,7 +21,7 @@ from minigrad.core.dtype import as_dtype
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.reducer import Reducer
 from minigrad.core.requests import Elementwise, Reduce, reducing
-from minigrad.core.roles import Dims, Flag, Role, Scalar, role_of
+from minigrad.core.roles import Correction, Dims, Flag, Role, Scalar, role_of
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.partials import average, declared
 from minigrad.declare.rules import floating, joint, same_shape, shape_of_reduction, twice, with_kept_dims
@@ -90,7 +90,7 @@ def center(backend: Any, outs: tuple[Spec, ...], x: Any, dims: Ints) -> tuple[St
 
 @kernel(
     dtype=floating, shape=same_shape, vjp=(lambda g, *, dims: centered(g, dims=dims),), linear=joint("input"),
-    batch="reduction", namespace=(),
+    batch="reduction", namespace=(), complex=True,
 )  # fmt: skip
 def centered(backend: Any, out: Spec, input: Tensor, *, dims: Dims):
     """Return the deviation of each element from the mean over `dims`.
@@ -212,8 +212,19 @@ def spread_of(function: Any, x: Tensor, dim: Any, correction: float, unbiased: A
     """Call the op of a variance or deviation with the public arguments; as in PyTorch, `dim` may be `unbiased`."""
     if isinstance(dim, bool):
         dim, unbiased = tuple(range(x.ndim)), dim
+    if x.dtype.is_complex:
+        return spread_of_parts(function, x, dim, divisor(function.op.label, x.real, correction, unbiased), keepdim)
     correction = divisor(function.op.label, x, correction, unbiased)
     return function(x, dims=dim, keepdim=keepdim, correction=correction)
+
+
+def spread_of_parts(function: Any, x: Tensor, dims: Ints, correction: float, keepdim: bool) -> Any:
+    """Return a variance or deviation of complex numbers: the variance is the sum of the variances of both parts."""
+    one, other = [variance(part, dims=dims, keepdim=keepdim, correction=correction) for part in (x.real, x.imag)]
+    spread = one + other
+    if function in (deviation, deviation_and_mean):
+        spread = spread.sqrt()
+    return spread if function.op.result is None else function.op.result(spread, mean(x, dims, keepdim))
 
 
 def divisor(name: str, x: Tensor, correction: float, unbiased: Any) -> float:
@@ -235,7 +246,7 @@ def divisor(name: str, x: Tensor, correction: float, unbiased: Any) -> float:
 
 @composed()
 def var(
-    input: Tensor, dim: SpreadDims = None, correction: Scalar = 1, keepdim: Flag = False, *,
+    input: Tensor, dim: SpreadDims = None, correction: Correction = 1, keepdim: Flag = False, *,
     unbiased: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Return the variance over `dim`: the sum of squared deviations from the mean, divided by n - correction.
@@ -249,7 +260,7 @@ def var(
 
 @composed()
 def std(
-    input: Tensor, dim: SpreadDims = None, correction: Scalar = 1, keepdim: Flag = False, *,
+    input: Tensor, dim: SpreadDims = None, correction: Correction = 1, keepdim: Flag = False, *,
     unbiased: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Return the standard deviation over `dim`, which is the square root of `var`.
@@ -261,7 +272,7 @@ def std(
 
 @composed(out=False)
 def var_mean(
-    input: Tensor, dim: SpreadDims = None, *, correction: Scalar = 1, keepdim: Flag = False,
+    input: Tensor, dim: SpreadDims = None, *, correction: Correction = 1, keepdim: Flag = False,
     unbiased: bool | None = None,
 ) -> Any:  # fmt: skip
     """Return the variance and the mean over `dim` as a named tuple, computed in the two passes of `var`."""
@@ -270,7 +281,7 @@ def var_mean(
 
 @composed(out=False)
 def std_mean(
-    input: Tensor, dim: SpreadDims = None, *, correction: Scalar = 1, keepdim: Flag = False,
+    input: Tensor, dim: SpreadDims = None, *, correction: Correction = 1, keepdim: Flag = False,
     unbiased: bool | None = None,
 ) -> Any:  # fmt: skip
     """Return the standard deviation and the mean over `dim` as a named tuple, computed in two passes."""

@@ -112,7 +112,7 @@ def diagflat(input: Tensor, offset: Int = 0) -> Tensor:
 @kernel(
     dtype=lambda op, specs: specs[0].dtype.sum_dtype, shape=lambda op, input: (), linear=True, method=True,
     vjp=(lambda g, *, in_shape: adjoint_of(diagonal, expand(g, shape=(min(in_shape),)), in_shape),),
-    batch=lambda input, *, batch: sum(diagonal(input, 0, 1, 2), 1),
+    batch=lambda input, *, batch: sum(diagonal(input, 0, 1, 2), 1), complex=True,
 )  # fmt: skip
 def trace(backend, out, input: Annotated[Tensor, Ndim(2, advice="use diagonal for other numbers of dims")]):
     """Return the sum of the diagonal of a matrix; as in `sum`, integers become int64.

@@ -59,7 +59,7 @@ def _without_empty(tensors: Any, dim: int, out: Tensor | None) -> Tensor | None:
 @kernel(
     dtype=_cat_dtype, shape=_cat_shape,
     vjp=(lambda g, *, in_shapes, position, dim: _piece(g, in_shapes, position, dim),), linear=True, batch="along",
-    otherwise=lambda *call: _without_empty(*call),
+    otherwise=lambda *call: _without_empty(*call), complex=True,
 )  # fmt: skip
 def cat(backend, out, tensors: Sequence[Tensor], dim: Dim = 0):
     """Join tensors along an existing dim, in the promoted dtype.
@@ -85,7 +85,7 @@ def _stack_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
 
 @kernel(
     dtype=_cat_dtype, shape=_stack_shape, vjp=(lambda g, *, position, dim: select(g, dim=dim, index=position),),
-    linear=True, batch=lambda *tensors, dim: stack(tensors, dim + 1),
+    linear=True, batch=lambda *tensors, dim: stack(tensors, dim + 1), complex=True,
 )  # fmt: skip
 def stack(backend, out, tensors: Sequence[Tensor], dim: NewDim = 0):
     """Join tensors of the same shape along a new dim.  Gradient: each tensor gets its part of g."""
@@ -104,8 +104,9 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: Alon
     n = x.shape[d]
     if not isinstance(split_size_or_sections, (list, tuple)):
         size = as_int(split_size_or_sections, "the size", "split")
-        Number(1, whole=True, example=1).expect("split", x, split_size_or_sections=size)
-        sizes = [min(size, n - k) for k in range(0, n, size)] or [0]
+        if n or size:  # a dim of length 0 can also be split into parts of length 0
+            Number(1, whole=True, example=1).expect("split", x, split_size_or_sections=size)
+        sizes = [min(size, n - k) for k in range(0, n, max(size, 1))] or [0]
     else:
         sizes = [as_int(size, "a size", "split") for size in split_size_or_sections]
         if sum(sizes) != n or any(s < 0 for s in sizes):

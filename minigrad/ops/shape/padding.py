@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from minigrad.core.conditions import Ndim
+from minigrad.backends.lowering.functions import SUM, TOTAL
+from minigrad.backends.steps import Steps
+from minigrad.core.conditions import Filled, Ndim
 from minigrad.core.layout import Layout
-from minigrad.core.requests import Surround
 from minigrad.core.roles import Ints, Scalar
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import FUNCTIONAL
@@ -26,6 +28,7 @@ from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
 MODES = ("reflect", "replicate", "circular")
+COLUMNS = 4  # a strip of at most this many columns is copied column by column, which is faster than rows of 4 elements
 Pairs = tuple[tuple[int, int], ...]  # for each dim: the number of elements before and after
 
 
@@ -83,7 +86,7 @@ def framed(shape: tuple[int, ...], pad: tuple[int, ...]) -> Any:
     return kept, tuple(frame), {"size": part.shape, "stride": part.strides, "storage_offset": part.offset}
 
 
-@composed(namespace=FUNCTIONAL, out=False)
+@composed(namespace=FUNCTIONAL, out=False, channels_last=True)
 def pad(input: Tensor, pad: Ints, mode: str = "constant", value: float | None = None) -> Tensor:
     """Return the tensor, surrounded by additional elements.
 
@@ -108,6 +111,7 @@ def pad(input: Tensor, pad: Ints, mode: str = "constant", value: float | None = 
         raise ArgumentError(f"pad: {wrong}", op="pad")
     k = len(pad) // 2
     Ndim(k + 1, k + 2).expect("pad", **{f"input with mode={mode!r} and {k} pairs of counts": input})
+    Filled(input.ndim - 1, "inner dim").expect("pad", input=input)
     for d, pair in pairs_of("pad", input, pad):
         expect_fit(input, d, pair, mode)
         if min(pair) < 0:
@@ -124,7 +128,9 @@ def counts_around(shape: tuple[int, ...], pad: tuple[int, ...], mode: str) -> tu
     lead = len(shape) - len(pairs)
     if mode not in MODES or len(pad) % 2 or lead not in (1, 2):
         return None
-    if any(min(pair) < 0 or max(pair) > limit_of(shape[d], pair, mode) or not shape[d] for d, pair in pairs):
+    if any(
+        min(pair) < 0 or max(pair) > limit_of(shape[d], pair, mode) or not shape[d] for d, pair in pairs
+    ) or not prod(shape[1:]):
         return None
     return (0,) * 2 * lead + tuple(chain.from_iterable([pair for _, pair in reversed(pairs)]))
 
@@ -136,7 +142,7 @@ def counts_around(shape: tuple[int, ...], pad: tuple[int, ...], mode: str) -> tu
     ),
     linear=joint("input"), namespace=(), label="pad",
     vjp=(lambda g, *, counts, mode: taken_back(g, counts=counts, mode=mode),),
-    batch=lambda input, *, counts, mode, batch: surrounded(input, counts=(0, 0, *counts), mode=mode),
+    batch=lambda input, *, counts, mode, batch: surrounded(input, counts=(0, 0, *counts), mode=mode), complex=True,
 )  # fmt: skip
 def surrounded(backend, out, input: Tensor, *, counts, mode):
     """Return a copy of the input, surrounded by copies of its elements by one of the modes of `pad`.
@@ -144,7 +150,18 @@ def surrounded(backend, out, input: Tensor, *, counts, mode):
     counts: the numbers of elements to add before and after the first dim, then those for the second dim, and so on.
     Gradient: each element of g is added to the element of the input that was copied to its position.
     """
-    return backend.prepare(Surround(in_pairs(counts), mode), out, input)
+    steps = Steps(backend, (out,), (input,))
+    (source,), pairs = steps.operands, in_pairs(counts)
+    # views[k] is the part of the result without the padding of the last k dims; the last view is the centre.
+    last, views = len(pairs) - 1, [*steps.outs]
+    for d in reversed(range(len(pairs))):
+        views.append(views[-1].at(d, pairs[d][0], source.shape[d]))
+    steps.copy(views[-1], source)
+    # Strips are copied from the result, which already contains the strips of the dims before: this fills the corners.
+    for d in range(len(pairs)):
+        for start, strip in strips(views[last - d + 1].layout, d, pairs[d], mode, d == last):
+            steps.copy(views[last - d].at(d, start, strip.shape[d]), views[0].seen(strip))
+    return steps.launch
 
 
 @kernel(
@@ -154,11 +171,42 @@ def surrounded(backend, out, input: Tensor, *, counts, mode):
     ),
     linear=joint("g"), namespace=(), label="pad_backward",
     vjp=(lambda g0, *, counts, mode: surrounded(g0, counts=counts, mode=mode),),
-    batch=lambda g, *, counts, mode, batch: taken_back(g, counts=(0, 0, *counts), mode=mode),
+    batch=lambda g, *, counts, mode, batch: taken_back(g, counts=(0, 0, *counts), mode=mode), complex=True,
 )  # fmt: skip
 def taken_back(backend, out, g: Tensor, *, counts, mode):
     """Return the centre of g, with each added element added where it came from: the adjoint of `surrounded`."""
-    return backend.prepare(Surround(in_pairs(counts), mode, back=True), out, g)
+    steps = Steps(backend, (out,), (g,))
+    (gradient,), (result,), kept = steps.operands, steps.outs, out.dtype.accumulate  # half precision is rounded once
+    centre = steps.work(gradient.shape, kept if out.dtype.is_float else out.dtype)
+    steps.copy(centre, gradient)
+    for d, pair in enumerate(in_pairs(counts)):
+        whole, centre = centre, centre.at(d, pair[0], result.shape[d])
+        for start, strip in strips(centre.layout, d, pair, mode, d == len(counts) // 2 - 1):
+            added, target = whole.at(d, start, strip.shape[d]), centre.seen(strip)
+            if mode == "replicate" and strip.shape[d] > 1:
+                target, total = target.at(d, 0), steps.work(target.at(d, 0).shape, target.dtype)
+                steps.reducer(SUM, total, added, (d,))
+                added = total
+            steps.each(TOTAL, target, target, added)
+    steps.copy(result, centre)
+    return steps.launch
+
+
+def strips(centre: Layout, d: int, counts: tuple[int, int], mode: str, innermost: bool) -> Iterator[tuple[int, Layout]]:
+    """Yield the elements to add along a dim: their start in the result, and the layout from which they are copied.
+
+    innermost: whether the dim is the last one. A strip of few columns is then divided into its columns.
+    """
+    (before, behind), n = counts, centre.shape[d]
+    first, last = {"reflect": (1, n - 1 - behind), "circular": (n - before, 0), "replicate": (0, n - 1)}[mode]
+    for start, count, at in ((0, before, first), (before + n, behind, last)):
+        strip = centre.narrow(d, at, 1 if mode == "replicate" else count) if count else centre
+        if mode == "replicate" and count:
+            strip = strip.expand(tuple([count if k == d else size for k, size in enumerate(centre.shape)]))
+        wide = 1 if innermost and count <= COLUMNS and mode != "replicate" else max(count, 1)
+        for k in range(0, count, wide):
+            part = strip.narrow(d, k if mode != "reflect" else count - k - wide, wide)
+            yield start + k, part.flip(d) if mode == "reflect" else part
 
 
 def in_pairs(counts: tuple[int, ...]) -> Pairs:

@@ -45,6 +45,7 @@ def _dense(x: Tensor) -> Tensor:
     batch=lambda whole, part, *, size, stride, storage_offset, batch: put(
         whole, part, size=(batch, *size), stride=(numel(whole.shape[1:]), *stride), storage_offset=storage_offset
     ),
+    complex=True,
 )  # fmt: skip
 def put(backend, out, whole, part, *, size, stride, storage_offset):
     """Return a contiguous copy of `whole` in which `part` replaces the elements that size, stride and offset specify.

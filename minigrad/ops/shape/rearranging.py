@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Ndim
-from minigrad.core.roles import Dim, Int, Ints, StretchedShape, ViewShape
+from minigrad.core.roles import Dim, Int, Ints, IntsOrNone, StretchedShape, ViewShape
 from minigrad.core.shape import as_shape, infer_hole, normalize_dim, normalize_dims
 from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.names import MG, namespaces
@@ -20,6 +20,7 @@ from minigrad.declare.rules import common, joint, same_shape
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.casting import clone, same_dtype
 from minigrad.ops.shape.joining import cat, repeat, stack
+from minigrad.ops.shape.parts import conj
 from minigrad.ops.shape.views import as_view, expand, flatten, flip, narrow, permute, reshape, transpose
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -77,8 +78,11 @@ def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @composed(out=False)
 def adjoint(input: Annotated[Tensor, Ndim(least=2, advice="add a dim with unsqueeze(0)")]) -> Tensor:
-    """Return a view with the last two dims swapped; it equals `mT`, because there are no complex dtypes."""
-    return transpose(input, -2, -1)
+    """Return a tensor with the last two dims swapped, and conjugated if it is complex; for a real one, this is a view.
+
+    Gradient: the adjoint of g.
+    """
+    return conj(transpose(input, -2, -1))
 
 
 @public()
@@ -156,7 +160,7 @@ def rot90(input: Tensor, k: Int = 1, dims: Ints = (0, 1)) -> Tensor:
 
 
 @composed(out=False)
-def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
+def roll(input: Tensor, shifts: Ints, dims: IntsOrNone = ()) -> Tensor:
     """Shift the elements by `shifts` along `dims`; elements that leave one end enter at the other end.
 
     Without dims, the elements are shifted in row-major order, as if they were one dim.
@@ -182,6 +186,7 @@ def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
         g, shifts=tuple([g.shape[d] - shift for d, shift in zip(dims, shifts)]), dims=dims
     ),),
     batch=lambda input, *, batch, shifts, dims: rolled(input, shifts=shifts, dims=tuple([d + 1 for d in dims])),
+    complex=True,
 )  # fmt: skip
 def rolled(backend, out, input: Tensor, *, shifts, dims):
     """Return the elements shifted along `dims`; each shift is from 1 to the length of its dim minus 1.
@@ -257,7 +262,7 @@ def block_of(g: Tensor, shapes: Sequence[tuple[int, ...]], position: int) -> Ten
     shape=lambda op, *specs: (*specs[0].shape[:-2], sum(s.shape[-2] for s in specs), sum(s.shape[-1] for s in specs)),
     namespace=(), label="block_diag", linear=True,
     vjp=(lambda g, *, in_shapes, position: block_of(g, in_shapes, position),),
-    batch="front",
+    batch="front", complex=True,
 )  # fmt: skip
 def blocks_joined(backend, out, tensors: Sequence[Tensor]):
     """Return the matrices as blocks along the diagonal of zeros.  Gradient: each matrix gets its block of g."""

@@ -34,10 +34,12 @@ from minigrad.declare.forms import handed_on
 from minigrad.errors import ArgumentError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone, rearrange, same_dtype
 from minigrad.runtime.dispatch import apply, run_view
+from minigrad.runtime.observers import DIRECT
 from minigrad.runtime.planning import with_dtypes
 from minigrad.runtime.plans import plan_for
+from minigrad.runtime.rebasing import GAPS
 from minigrad.runtime.recording import is_grad_enabled
-from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer
 
 # ---- the adjoint of any view ----------------------------------------------------------------------------------------
@@ -52,7 +54,7 @@ def _look(shape: tuple[int, ...], view: Op, params: tuple[tuple[str, Any], ...])
 @kernel(
     dtype=same_dtype, shape=lambda op, g, *, shape, view, params: shape,
     vjp=(lambda g, *, view, params: _look_again(g, view, params),), linear=True, namespace=(),
-    batch=lambda g, *, shape, view, params, batch: _put_back_batch(g, shape, view, dict(params), batch),
+    batch=lambda g, *, shape, view, params, batch: _put_back_batch(g, shape, view, dict(params), batch), complex=True,
 )  # fmt: skip
 def put_back(backend, out, g, *, shape, view, params):
     """Return zeros of `shape` to which g is added through a view; this is the adjoint of the view.
@@ -63,14 +65,8 @@ def put_back(backend, out, g, *, shape, view, params):
 
 
 def _look_again(g: Tensor, view: Op, params: tuple[tuple[str, Any], ...]) -> Tensor:
-    """Return a view of g.
-
-    `as_strided` counts elements of the storage, so g must have the layout of the operand: contiguous, from offset 0.
-    """
-    counts_in_storage = view is _strided()
-    if counts_in_storage and not (g.is_contiguous() and g.offset == 0):
-        g = clone(g)
-    again: Tensor = apply(view, (g,), dict(params))
+    """Return a view of g; `as_strided` counts elements of memory, so g must be contiguous as the operand was."""
+    again: Tensor = apply(view, (g if view is not _strided() or g.is_contiguous() else clone(g),), dict(params))
     return again
 
 
@@ -128,7 +124,7 @@ PERMUTE: Op = permute.op  # type: ignore[attr-defined]
 def full_transpose(x: Tensor) -> Tensor:
     """Return a view with all dims in reverse order."""
     # This is `permute` with a key of its plan that does not need the list of dims.
-    if x.__class__ not in PLAIN:
+    if x.__class__ not in DIRECT:
         return permute(x, dims=tuple(range(x.ndim - 1, -1, -1)))
     key = (x.layout, x.dtype, x.device, "reversed")
     plan = PERMUTE.plans.get(key)
@@ -274,7 +270,7 @@ def unfold(input: Layout, dimension: ViewDim, size: Along, step: Along):
     jvp=lambda dinput, *, size, stride, storage_offset: _look_again(
         dinput, _strided(), (("size", size), ("stride", stride), ("storage_offset", storage_offset))
     ),
-    # The strides are those of one sample, which counts as contiguous from offset 0, as for the gradient.
+    # The strides are those of one sample, which counts as contiguous, as for the gradient.
     batch=lambda input, *, size, stride, storage_offset, batch: _look_again(
         input,
         _strided(),
@@ -282,11 +278,25 @@ def unfold(input: Layout, dimension: ViewDim, size: Along, step: Along):
     ),
 )
 def as_strided(input: Layout, size, stride, storage_offset=0):
-    """Return a view with any shape and strides over the storage.
+    """Return a view with any shape and strides over the storage; storage_offset counts from the first element.
 
     Gradient: g, added into zeros through the same strides.
     """
-    return input.as_strided(size, stride, storage_offset)
+    return input.as_strided(size, stride, input.offset + storage_offset)
+
+
+@view(
+    namespace=(),
+    vjp=(lambda g, **position: _look_again(g, _strided(), tuple(position.items())),),
+    jvp=lambda dinput, *, y_shape, **position: adjoint_of(as_strided, dinput, y_shape, **position),
+)
+def spanned(input: Layout, size, stride, storage_offset):
+    """Return the memory from the first to the last element, in one dim; the parameters are the operand's place there.
+
+    Gradient: the elements of g at that place.
+    """
+    first, end = input.span()
+    return input.as_strided((end - first,), (1,), first)
 
 
 # ---- reshape: a view if possible, otherwise a copy ------------------------------------------------------------------
@@ -348,7 +358,7 @@ def seen(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:
 
     Sizes that are not ints are refused, because 2.0 would be the same key as 2.
     """
-    if x.__class__ not in PLAIN:
+    if x.__class__ not in DIRECT:
         return None
     for n in shape:
         if n.__class__ is not int:
@@ -362,7 +372,7 @@ def remembered(x: Tensor, shape: tuple[Any, ...], wanted: tuple[int, ...]) -> Te
 
     Raises the same errors as `as_view`.
     """
-    if x.__class__ not in PLAIN or any(n.__class__ is not int for n in shape):
+    if x.__class__ not in DIRECT or any(n.__class__ is not int for n in shape):
         return as_view(x, shape=wanted)
     return run_view(AS_VIEW, plan_for(AS_VIEW, (x,), {"shape": wanted}, (x.layout, x.dtype, x.device, shape)), x)
 
@@ -395,12 +405,15 @@ def t(input: Annotated[Tensor, Ndim(most=2, advice="use .mT or transpose")]) -> 
     return full_transpose(input)
 
 
-def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def strided_view(
+    x: Tensor, size: int | Sequence[int], stride: int | Sequence[int], storage_offset: int | None = None
+) -> Tensor:
     """Return a view with any shape and strides over the storage, after a check of the storage's bounds.
 
-    A gradient requires that x is contiguous, from offset 0.
-    Raises StorageError for strides that leave the storage, GradientError if x requires a gradient and is not
-    contiguous, or if the strides leave x.
+    x: the tensor whose storage the view shows.
+    A gradient flows to the elements of x among those of the view, as in PyTorch.
+    Raises StorageError for strides that leave the storage, GradientError if x requires a gradient and has repeated
+    elements, or if the strides leave the memory between its first and its last element.
     """
     expect_tensors("as_strided", x)
     sizes = as_shape((size,), "as_strided")
@@ -408,7 +421,7 @@ def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None =
     steps = tuple(as_int(s, "a stride", "as_strided") for s in strides)
     offset = x.offset if storage_offset is None else as_int(storage_offset, "the offset", "as_strided")
     # The wrapped value may be in a larger storage, but users of the transform cannot see this.
-    traced = isinstance(x, Tracer)
+    traced, operand = isinstance(x, Tracer), x
     if not traced and not x.layout.as_strided(sizes, steps, offset).fits(x.storage.numel):
         raise StorageError(
             f"as_strided: size and stride must stay inside the storage of {describe(x)}, which has {x.storage.numel} "
@@ -416,16 +429,28 @@ def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None =
             op="as_strided",
         )
     if traced or (x.requires_grad and is_grad_enabled()):
-        if not (x.is_contiguous() and x.offset == 0):
+        if x.layout.may_overlap_itself():
             raise GradientError(
-                f"as_strided: gradients require a contiguous operand, got {describe(x)} with strides {x.strides} and "
-                f"offset {x.offset}; pass x.clone()"
+                f"as_strided: gradients require an operand without repeated elements, got {describe(x)} with strides "
+                f"{x.strides}; pass x.clone()"
             )
-        # The storage may continue after the end of x; a gradient there would belong to no tensor.
-        if not x.layout.as_strided(sizes, steps, offset).fits(x.numel()):
+        order = sorted(range(x.ndim), key=lambda d: -x.strides[d])
+        if x.layout.permute(order).is_contiguous:
+            x = x if x.is_contiguous() else x.permute(order)
+        elif traced:
+            raise GradientError(
+                f"as_strided: inside a transform, the operand must have no gaps, got {describe(x)} with strides "
+                f"{x.strides}; pass x.clone()"
+            )
+        else:
+            first, _ = x.layout.span()
+            x = spanned(x, size=x.shape, stride=x.strides, storage_offset=x.offset - first)
+            x.base = GAPS
+        # The storage may continue on both sides of x; a gradient there would belong to no tensor.
+        if not x.layout.as_strided(sizes, steps, offset - x.offset).fits(x.numel()):
             raise GradientError(
                 f"as_strided: size {sizes} with stride {steps} from offset {offset} selects elements outside "
-                f"{describe(x)} in the same storage, to which no gradient can flow; pass x.detach() if no gradient is "
+                f"{describe(operand)} in the same storage, to which no gradient can flow; pass x.detach() if none is "
                 "needed"
             )
-    return as_strided(x, size=sizes, stride=steps, storage_offset=offset)
+    return as_strided(x, size=sizes, stride=steps, storage_offset=offset - x.offset)

@@ -4,6 +4,7 @@ A schedule changes `lr` in the optimizer's groups.  Launches receive `lr` as an 
 """
 
 from minigrad.declare.advice import present
+from minigrad.optim.lr_scheduler.base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from minigrad.optim.lr_scheduler.base import LRScheduler
 from minigrad.optim.lr_scheduler.composite import ChainedScheduler, SequentialLR
 from minigrad.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts

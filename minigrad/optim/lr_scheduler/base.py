@@ -14,7 +14,7 @@ from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 
 Rates = list[Any]
-EPOCH = (
+EPOCH_DEPRECATION_WARNING = (
     "step: the parameter epoch is deprecated, as in PyTorch; call scheduler.step() once an epoch, without an argument"
 )
 
@@ -103,7 +103,7 @@ class LRScheduler:
             )
         self._step_count += 1
         if epoch is not None:
-            warn(EPOCH)
+            warn(EPOCH_DEPRECATION_WARNING)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
@@ -159,8 +159,6 @@ class WithFunctions(LRScheduler):
 
     Parameters
     ----------
-    optimizer, last_epoch
-        The same as for `LRScheduler`.
     lr_lambda : callable or list of callable
         Function that maps an epoch to a factor; a list contains one function per group.
     """

@@ -54,14 +54,10 @@ class SequentialLR(Composite):
 
     Parameters
     ----------
-    optimizer : Optimizer
-        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     schedulers : list of LRScheduler
         Schedules of `optimizer`.
     milestones : list of int
         Epochs at which the second and all later schedules begin, in ascending order.
-    last_epoch : int, default -1
-        See `LRScheduler`.
     """
 
     def __init__(

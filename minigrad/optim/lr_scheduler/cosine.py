@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from minigrad.core.roles import Number
 from minigrad.errors import ArgumentError
 from minigrad.optim.lr_scheduler.base import LRScheduler, Rates
 from minigrad.optim.optimizer import Optimizer
@@ -14,14 +15,8 @@ class CosineAnnealingLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
-        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     T_max : int
         Number of epochs from the initial rate to the smallest rate.
-    eta_min : float, default 0.0
-        Smallest rate.
-    last_epoch : int, default -1
-        See `LRScheduler`.
 
     References
     ----------
@@ -56,16 +51,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
-        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     T_0 : int
         Number of epochs of the first run.
     T_mult : int, default 1
         Ratio of the length of each run to the length of the previous run.
-    eta_min : float, default 0.0
-        Smallest rate.
-    last_epoch : int, default -1
-        See `LRScheduler`.
 
     References
     ----------
@@ -75,12 +64,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:
-        for name, value in (("T_0", T_0), ("T_mult", T_mult)):
-            if not isinstance(value, int) or value < 1:
-                raise ArgumentError(
-                    f"CosineAnnealingWarmRestarts: {name} must be a positive int, got {value}; pass {name}=10, for "
-                    "example"
-                )
+        Number(1, whole=True, example=10).expect("CosineAnnealingWarmRestarts", T_0=T_0, T_mult=T_mult)
         if not isinstance(eta_min, (float, int)):
             raise ArgumentError(
                 f"CosineAnnealingWarmRestarts: eta_min must be a number, got {eta_min!r}; pass eta_min=0.0"
@@ -120,10 +104,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def _jump(self, epoch: float) -> None:
         """Set the length of the run that contains an epoch, and the position in the run."""
-        if epoch < 0:
-            raise ArgumentError(
-                f"CosineAnnealingWarmRestarts: epoch must not be negative, got {epoch}; omit epoch, or pass 0"
-            )
+        Number(0, example=0).expect("CosineAnnealingWarmRestarts", epoch=epoch)
         if epoch < self.T_0:
             self.T_i, self.T_cur = self.T_0, epoch
         elif self.T_mult == 1:

@@ -7,11 +7,12 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from minigrad.core.roles import Choice, Number
 from minigrad.errors import ArgumentError
 from minigrad.optim.lr_scheduler.base import LRScheduler, Rates, attributes_of, expect_optimizer, per_group, put
 from minigrad.optim.optimizer import Optimizer
 
-Number = float | list[float]
+PerGroup = float | list[float]
 
 
 class WithMomentum(LRScheduler):
@@ -21,7 +22,7 @@ class WithMomentum(LRScheduler):
     """
 
     def begin_momentum(
-        self, optimizer: Optimizer, base: Number, highest: Number, fresh: bool
+        self, optimizer: Optimizer, base: PerGroup, highest: PerGroup, fresh: bool
     ) -> tuple[list[Any], list[Any]]:
         """Determine which option is the momentum, write its initial value, and return the bounds of each group."""
         options = optimizer.defaults
@@ -51,8 +52,6 @@ class CyclicLR(WithMomentum):
 
     Parameters
     ----------
-    optimizer : Optimizer
-        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     base_lr, max_lr : float or list of float
         Smallest and largest rate; a list contains one rate per group.
     step_size_up : int, default 2000
@@ -68,12 +67,8 @@ class CyclicLR(WithMomentum):
         Function that maps the index of a cycle or an epoch to the factor; it replaces `mode`.
     scale_mode : {"cycle", "iterations"}
         Whether `scale_fn` receives the index of the cycle or of the epoch.
-    cycle_momentum : bool, default True
-        Whether the momentum falls from `max_momentum` to `base_momentum` while the rate rises, and rises afterwards.
     base_momentum, max_momentum : float or list of float, default 0.8 and 0.9
         Smallest and largest momentum; a list contains one value per group.
-    last_epoch : int, default -1
-        See `LRScheduler`.
 
     References
     ----------
@@ -81,10 +76,10 @@ class CyclicLR(WithMomentum):
     """
 
     def __init__(
-        self, optimizer: Optimizer, base_lr: Number, max_lr: Number, step_size_up: int = 2000,
+        self, optimizer: Optimizer, base_lr: PerGroup, max_lr: PerGroup, step_size_up: int = 2000,
         step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
         scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle", cycle_momentum: bool = True,
-        base_momentum: Number = 0.8, max_momentum: Number = 0.9, last_epoch: int = -1,
+        base_momentum: PerGroup = 0.8, max_momentum: PerGroup = 0.9, last_epoch: int = -1,
     ) -> None:  # fmt: skip
         expect_optimizer("CyclicLR", optimizer)
         base_lrs = per_group("base_lr", optimizer, base_lr)
@@ -149,8 +144,6 @@ class OneCycleLR(WithMomentum):
 
     Parameters
     ----------
-    optimizer : Optimizer
-        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     max_lr : float or list of float
         Largest rate; a list contains one rate per group.
     total_steps : int, optional
@@ -161,8 +154,6 @@ class OneCycleLR(WithMomentum):
         Fraction of the steps in which the rate rises.
     anneal_strategy : {"cos", "linear"}
         Shape of the change: along a cosine or linear.
-    cycle_momentum : bool, default True
-        Whether the momentum falls from `max_momentum` to `base_momentum` while the rate rises, and rises afterwards.
     base_momentum, max_momentum : float or list of float, default 0.85 and 0.95
         Smallest and largest momentum; a list contains one value per group.
     div_factor : float, default 25.0
@@ -171,8 +162,6 @@ class OneCycleLR(WithMomentum):
         Ratio of the initial rate to the final rate.
     three_phase : bool, default False
         Whether the rate falls to the initial rate in as many steps as it rose, and then to the final rate.
-    last_epoch : int, default -1
-        See `LRScheduler`.
 
     References
     ----------
@@ -180,22 +169,15 @@ class OneCycleLR(WithMomentum):
     """
 
     def __init__(
-        self, optimizer: Optimizer, max_lr: Number, total_steps: int | None = None, epochs: int | None = None,
+        self, optimizer: Optimizer, max_lr: PerGroup, total_steps: int | None = None, epochs: int | None = None,
         steps_per_epoch: int | None = None, pct_start: float = 0.3, anneal_strategy: str = "cos",
-        cycle_momentum: bool = True, base_momentum: Number = 0.85, max_momentum: Number = 0.95,
+        cycle_momentum: bool = True, base_momentum: PerGroup = 0.85, max_momentum: PerGroup = 0.95,
         div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False, last_epoch: int = -1,
     ) -> None:  # fmt: skip
         expect_optimizer("OneCycleLR", optimizer)
         self.total_steps = steps_of(total_steps, epochs, steps_per_epoch)
-        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
-            raise ArgumentError(
-                f"OneCycleLR: pct_start must be a float from 0 to 1, got {pct_start!r}; pass pct_start=0.3"
-            )
-        if anneal_strategy not in ("cos", "linear"):
-            raise ArgumentError(
-                f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}; pass "
-                "anneal_strategy='cos', for example"
-            )
+        Number(0, 1, example=0.3).expect("OneCycleLR", pct_start=pct_start)
+        Choice("cos", "linear").expect("OneCycleLR", anneal_strategy=anneal_strategy)
         self._schedule_phases = phases(self.total_steps, pct_start, three_phase)
         self._anneal_func_type = anneal_strategy
         if last_epoch == -1:
@@ -247,11 +229,7 @@ def steps_of(total_steps: int | None, epochs: int | None, steps_per_epoch: int |
     named: dict[str, Any] = {"total_steps": total_steps}
     if total_steps is None:
         named = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
-    for name, value in named.items():
-        if not isinstance(value, int) or value <= 0:
-            raise ArgumentError(
-                f"OneCycleLR: {name} must be a positive int, got {value!r}; pass {name}=100, for example"
-            )
+    Number(1, whole=True, example=100).expect("OneCycleLR", **named)
     return math.prod(named.values())
 
 

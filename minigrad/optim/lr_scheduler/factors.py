@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 
+from minigrad.core.roles import Number
 from minigrad.errors import ArgumentError
 from minigrad.optim.lr_scheduler.base import LRScheduler, Rates, WithFunctions
 from minigrad.optim.optimizer import Optimizer
@@ -13,15 +14,6 @@ from minigrad.optim.optimizer import Optimizer
 
 class LambdaLR(WithFunctions):
     """Multiply the initial learning rate by a function of the epoch.
-
-    Parameters
-    ----------
-    optimizer : Optimizer
-        Optimizer whose learning rates each `step()` of this scheduler overwrites.
-    lr_lambda : callable or list of callable
-        Function that maps an epoch to a factor; a list contains one function per group.
-    last_epoch : int, default -1
-        See `LRScheduler`.
 
     Examples
     --------
@@ -39,13 +31,7 @@ class LambdaLR(WithFunctions):
 
 
 class MultiplicativeLR(WithFunctions):
-    """Multiply the previous rate by a function of the epoch.
-
-    Parameters
-    ----------
-    optimizer, lr_lambda, last_epoch
-        The same as for `LambdaLR`.
-    """
+    """Multiply the previous rate by a function of the epoch."""
 
     def get_lr(self) -> Rates:
         """Compute the rates of this epoch."""
@@ -61,14 +47,8 @@ class StepLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
-        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     step_size : int
         Number of epochs between two changes.
-    gamma : float, default 0.1
-        Factor of each change.
-    last_epoch : int, default -1
-        See `LRScheduler`.
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
@@ -91,14 +71,8 @@ class MultiStepLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
-        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     milestones : iterable of int
         Epochs at which the rate changes; an epoch that occurs twice changes the rate twice.
-    gamma : float, default 0.1
-        Factor of each change.
-    last_epoch : int, default -1
-        See `LRScheduler`.
     """
 
     def __init__(
@@ -124,21 +98,16 @@ class ConstantLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
-        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     factor : float, default 1/3
         Factor of the initial rate, greater than 0 and at most 1.
     total_iters : int, default 5
         Number of epochs in which the factor applies.
-    last_epoch : int, default -1
-        See `LRScheduler`.
     """
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
     ) -> None:
-        if not 0 <= factor <= 1:
-            raise ArgumentError(f"ConstantLR: expected factor in [0, 1], got {factor}; pass factor=0.5, for example")
+        Number(0, 1, example=0.5).expect("ConstantLR", factor=factor)
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -161,14 +130,10 @@ class LinearLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
-        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     start_factor, end_factor : float, default 1/3 and 1
         Factors at the first epoch and after `total_iters` epochs. The first is in (0, 1], the second in [0, 1].
     total_iters : int, default 5
         Number of epochs in which the factor changes.
-    last_epoch : int, default -1
-        See `LRScheduler`.
     """
 
     def __init__(
@@ -179,8 +144,7 @@ class LinearLR(LRScheduler):
             raise ArgumentError(
                 f"LinearLR: expected start_factor in (0, 1], got {start_factor}; pass start_factor=0.1, for example"
             )
-        if not 0 <= end_factor <= 1:
-            raise ArgumentError(f"LinearLR: expected end_factor in [0, 1], got {end_factor}; pass end_factor=1.0")
+        Number(0, 1, example=1.0).expect("LinearLR", end_factor=end_factor)
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -202,17 +166,7 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Multiply the learning rate by gamma after each epoch.
-
-    Parameters
-    ----------
-    optimizer : Optimizer
-        Optimizer whose learning rates each `step()` of this scheduler overwrites.
-    gamma : float
-        Factor of each change.
-    last_epoch : int, default -1
-        See `LRScheduler`.
-    """
+    """Multiply the learning rate by gamma after each epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -232,14 +186,10 @@ class PolynomialLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
-        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     total_iters : int, default 5
         Number of epochs in which the rate falls.
     power : float, default 1.0
         Exponent of the formula.
-    last_epoch : int, default -1
-        See `LRScheduler`.
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:

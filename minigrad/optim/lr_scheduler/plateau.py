@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from minigrad.core.roles import Choice
 from minigrad.errors import ArgumentError, warn
-from minigrad.optim.lr_scheduler.base import EPOCH, LRScheduler, expect_optimizer, put, values_of
+from minigrad.optim.lr_scheduler.base import EPOCH_DEPRECATION_WARNING, LRScheduler, expect_optimizer, put, values_of
 from minigrad.optim.optimizer import Optimizer
 
 
@@ -44,15 +45,8 @@ class ReduceLROnPlateau(LRScheduler):
             raise ArgumentError(
                 f"ReduceLROnPlateau: factor must be less than 1, got {factor}; pass factor=0.1, for example"
             )
-        if mode not in ("min", "max"):
-            raise ArgumentError(
-                f"ReduceLROnPlateau: mode must be 'min' or 'max', got {mode!r}; pass mode='min', for example"
-            )
-        if threshold_mode not in ("rel", "abs"):
-            raise ArgumentError(
-                f"ReduceLROnPlateau: expected threshold_mode 'rel' or 'abs', got {threshold_mode!r}; pass "
-                "threshold_mode='rel', for example"
-            )
+        Choice("min", "max").expect("ReduceLROnPlateau", mode=mode)
+        Choice("rel", "abs").expect("ReduceLROnPlateau", threshold_mode=threshold_mode)
         self.optimizer = expect_optimizer("ReduceLROnPlateau", optimizer)
         groups = len(optimizer.param_groups)
         several = isinstance(min_lr, (list, tuple))
@@ -86,7 +80,7 @@ class ReduceLROnPlateau(LRScheduler):
         """
         value = float(metrics)
         if epoch is not None:
-            warn(EPOCH)
+            warn(EPOCH_DEPRECATION_WARNING)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(value, self.best):
             self.best, self.num_bad_epochs = value, 0

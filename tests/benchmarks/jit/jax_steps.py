@@ -115,5 +115,26 @@ def attention(*arrays: NDArray[Any]) -> Step:
     return pure(step, *arrays)
 
 
+def recurrent(*arrays: NDArray[Any]) -> Step:
+    """Return the loss of a recurrent network over a sequence, and the gradients of its weights."""
+
+    def loss_of(w: Any, u: Any, x: Any) -> Any:
+        first = jnp.zeros((x.shape[1], u.shape[0]))
+        h, _ = jax.lax.scan(lambda h, x: (jnp.tanh(x @ w + h @ u), None), first, x)
+        return (h * h).mean()
+
+    def step(x: Any, w: Any, u: Any) -> Any:
+        loss, gradients = jax.value_and_grad(loss_of, argnums=(0, 1))(w, u, x)
+        return (loss, *gradients)
+
+    return pure(step, *arrays)
+
+
+def looped(array: NDArray[Any]) -> Step:
+    """Return a loop of three elementwise operations over the rows of an array."""
+    first = jnp.zeros(array.shape[1])
+    return pure(lambda xs: (jax.lax.scan(lambda h, x: (jnp.tanh(h * 0.99 + x), None), first, xs)[0],), array)
+
+
 fifty_with_gradient, ten_with_gradient, ten = chain_with_gradient(50), chain_with_gradient(10), chain_alone(10)
 perceptron_with_optimizer = perceptron

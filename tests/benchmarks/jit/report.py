@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,15 @@ def lines(name: str, row: Row, absent: Sequence[str], seconds: float) -> Iterato
         check(name, row, workers)
         times = in_turns([worker.batch for worker in workers.values()], seconds, ROUNDS)
         yield line(name, row, dict(zip(workers, times, strict=True)))
+        if row.first is not None:
+            yield first_calls(row, {library: worker.firsts for library, worker in workers.items()})
+
+
+def first_calls(row: Row, seconds: dict[str, Any]) -> str:
+    """Return the times of the first two calls, the second of which records, and the ratio of the first ones."""
+    texts = [f"{NAMES[key]} {duration(first)} and {duration(second)}" for key, (first, second, *_) in seconds.items()]
+    ratios = [ratio("jax", seconds["jax"][0] / seconds["jit"][0], row.first)] if "jax" in seconds else []
+    return f"    first calls: {', '.join([*texts, *ratios])}"
 
 
 def check(name: str, row: Row, workers: dict[str, Worker]) -> None:

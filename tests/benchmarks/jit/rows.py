@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import minigrad as mg
 from tests.benchmarks.jit import examples, steps
-from tests.benchmarks.jit.steps import Step, digits_data, eager, layers, normal
+from tests.benchmarks.jit.steps import Step, digits_data, eager, layers, normal, sequence
 
 
 def nothing() -> Sequence[NDArray[Any]]:
@@ -29,6 +29,7 @@ class Row:
     goals: the least ratio of a library's time to that of the program, by library.
     threads: how many threads each library uses.
     rtol: how far results may be apart, relative to the largest value.
+    first: the least ratio of the time of JAX's first call to that of the program; with it, first calls are printed.
     """
 
     step: str
@@ -36,6 +37,7 @@ class Row:
     goals: dict[str, float] = field(default_factory=dict)
     threads: int = 1
     rtol: float = 1e-4
+    first: float | None = None
 
     @property
     def libraries(self) -> list[str]:
@@ -60,6 +62,8 @@ ROWS = {
     "10 ops on 1e6": Row("ten", partial(normal, (1_000_000,)), goals(12, 1.1)),
     "10 ops with gradient on 1e6": Row("ten_with_gradient", partial(normal, (1_000_000,)), goals(15, 1.5)),
     "MLP 784-512-512-10, batch 64": Row("perceptron", WIDE, goals(1.7, 1), threads=2),
+    "RNN of 2000 steps with gradient": Row("recurrent", partial(sequence, 2000), {"jax": 1}, first=5),
+    **{f"loop of {n} steps": Row("looped", partial(normal, (n, 64)), {"jax": 1}) for n in (10, 100, 1000, 10_000)},
     "digits_cnn.py, batch 64": Row("CNN", goals=OTHERS, rtol=1e-3),
     "lstm_names.py, batch 64": Row("LSTM", goals=OTHERS, rtol=1e-3),
     "char_transformer.py, batch 32": Row("transformer", goals=OTHERS, rtol=1e-3),

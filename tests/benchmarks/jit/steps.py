@@ -189,6 +189,37 @@ def attention(record: Record, *arrays: NDArray[Any]) -> Step:
     return lambda: step(*leaves)
 
 
+def sequence(steps: int, batch: int = 4, features: int = 8, hidden: int = 16) -> list[NDArray[Any]]:
+    """Return a sequence and the two weights of a recurrent network."""
+    x, w, u = normal((steps, batch, features), (features, hidden), (hidden, hidden))
+    return [x, 0.3 * w, 0.2 * u]
+
+
+def recurrent(record: Record, *arrays: NDArray[Any]) -> Step:
+    """Return the loss of a recurrent network over a sequence, and the gradients of its weights."""
+    x, w, u = mg.tensor(arrays[0]), mg.Var(arrays[1]), mg.Var(arrays[2])
+    first = mg.zeros(x.shape[1], u.shape[0])
+
+    @record
+    def step(x: Any) -> Any:
+        h, _ = mg.func.scan(lambda h, x: ((x @ w + h @ u).tanh(), None), first, x)
+        loss = (h * h).mean()
+        return loss, *mg.grad(loss, [w, u])
+
+    return lambda: step(x)
+
+
+def looped(record: Record, array: NDArray[Any]) -> Step:
+    """Return a loop of three elementwise operations over the rows of an array."""
+    xs, first = mg.tensor(array), mg.zeros(array.shape[1])
+
+    @record
+    def step(xs: Any) -> Any:
+        return (mg.func.scan(lambda h, x: ((h * 0.99 + x).tanh(), None), first, xs)[0],)
+
+    return lambda: step(xs)
+
+
 def eager(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function itself: the `record` of eager mode."""
     return function

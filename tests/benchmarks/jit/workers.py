@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,7 +41,10 @@ class Absent(Exception):
 
 
 class Worker:
-    """The process of a library.  results: the arrays that its first calls have returned, in order."""
+    """The process of a library.
+
+    results: the arrays that its first calls have returned, in order.  firsts: the seconds of these calls.
+    """
 
     def __init__(self, library: str, row: str, threads: int, folder: Path) -> None:
         file = folder / f"{library}.npz"
@@ -57,7 +61,7 @@ class Worker:
             self.close()
             raise Absent(sentence)
         with np.load(file) as stored:
-            self.results = [stored[f"arr_{k}"] for k in range(len(stored.files))]
+            self.firsts, *self.results = [stored[f"arr_{k}"] for k in range(len(stored.files))]
 
     def batch(self, count: int) -> float:
         """Return the seconds per call of a batch of calls."""
@@ -120,12 +124,15 @@ def main(library: str, row: str, threads: str, file: str) -> None:
     alarm.start()
     try:
         step = step_of(library, row)
-        results = [[host(x) for x in step()] for _ in range(CALLS)]
+        results, clock = [], [time.perf_counter()]
+        for _ in range(CALLS):
+            results.append([host(x) for x in step()])
+            clock.append(time.perf_counter())
     except Exception as error:
         say.write(json.dumps(f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}") + "\n")
         return
     alarm.cancel()
-    np.savez(file, *[x for call in results for x in call])
+    np.savez(file, np.diff(clock), *[x for call in results for x in call])
     gc.collect()
     gc.disable()
     say.write("null\n")

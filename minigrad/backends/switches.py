@@ -1,0 +1,36 @@
+"""PyTorch's switches of libraries that minigrad does not use, for scripts that set them.  They have no effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+
+@contextmanager
+def flags(*args: Any, **kwargs: Any) -> Iterator[None]:
+    """Open a block in which switches have other values."""
+    yield
+
+
+def always(value: Any) -> Callable[..., Any]:
+    """Return a function that accepts any arguments and returns a value."""
+    return lambda *args, **kwargs: value
+
+
+KERNELS = ("flash", "mem_efficient", "math", "cudnn")  # PyTorch's implementations of attention
+cuda = SimpleNamespace(
+    matmul=SimpleNamespace(
+        allow_tf32=False, allow_fp16_reduced_precision_reduction=False, allow_bf16_reduced_precision_reduction=False
+    ),
+    cufft_plan_cache=SimpleNamespace(max_size=0, size=0, clear=always(None)),
+    is_built=always(False),
+    sdp_kernel=flags,
+    **{f"enable_{name}_sdp": always(None) for name in KERNELS},
+    **{f"{name}_sdp_enabled": always(False) for name in KERNELS},
+)
+mkldnn = SimpleNamespace(enabled=False, flags=flags, is_available=always(False), verbose=flags)
+mps = SimpleNamespace(is_available=always(False), is_built=always(False))  # Apple GPUs
+mkl = SimpleNamespace(is_available=always(False), verbose=flags)
+openmp = SimpleNamespace(is_available=always(False))

@@ -1,0 +1,18 @@
+"""The ops of complex numbers, and functions that rules call for complex operands only.
+
+The rows of `op_table` have real operands, so `ops/test_complex.py` tests these ops: their values, their gradients of
+both orders and forward mode.
+"""
+
+from __future__ import annotations
+
+NAMES = frozenset({
+    "angle", "as_complex", "as_real", "complex", "conj", "conj_physical", "imag", "polar", "real", "real_part",
+    "resolve_conj", "sgn", "view_as_complex", "view_as_real",
+})  # fmt: skip
+PARTS = ("cast_to", "sign_of", "away_from_one", "pow_exponent_rule: swapped branches in `exponent.real", "conjugated")
+
+
+def is_complex_only(of: str, what: str) -> bool:
+    """Return whether a broken op, or the broken line of a rule, matters to complex numbers only."""
+    return of in NAMES or any(part in what for part in PARTS)
