@@ -23,7 +23,7 @@ def launches_of(plan: CallPlan) -> Iterator[Launch]:
     """Return the launches of a plan: the one that makes a result, and those that write into what exists."""
     if plan.launch is not None:
         yield plan.launch
-    yield from plan.writes.values()
+    yield from (launch for launch, _ in plan.writes.values())
 
 
 def check_record(name: str, launch: Launch, plan: CallPlan) -> None:
