@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.autodiff.checks import check, end_of, node_of, seed
+from minigrad.autodiff.convention import conjugated
 from minigrad.autodiff.engine import leading_to, pull_back, reachable
 from minigrad.autodiff.hooks import Around
 from minigrad.kernels.store import running_time
@@ -40,7 +41,11 @@ class Step:
 
 @dataclass
 class Flow:
-    """A backward pass from y: its steps in order, and the gradient of each leaf and each result that was reached."""
+    """A backward pass from y: its steps in order, and the gradient of each leaf and each result that was reached.
+
+    A complex gradient is in the convention of the rules in a step, and in that of users in `gradients`: see
+    `autodiff/convention.py`.
+    """
 
     steps: list[Step] = field(default_factory=list)
     gradients: dict[int, Tensor] = field(default_factory=dict)
@@ -83,7 +88,8 @@ def flow(y: Tensor, x: Tensor | None = None, name: str = "explain_grad") -> Flow
     way = Flow()
     with no_grad():
         _, table = pull_back([Looked(node, way) for node in nodes], [(end_of(y), seed(y, None))], wanted)
-    way.gradients.update(table)
+    with no_grad():
+        way.gradients = {key: conjugated(g) for key, g in (way.gradients | table).items()}
     return way
 
 

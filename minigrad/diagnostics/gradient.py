@@ -78,17 +78,22 @@ def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
     called = getattr(x, "name", None)
     input_name = f"with respect to {f'{called!r} ' if called else ''}{describe(x)}"
     name = f"the gradient {input_name}"
-    if not x.dtype.is_float:
-        return Explanation("none", f"{name} is None", (f"{x.dtype} carries no gradient; only floats do",))
+    if not x.dtype.is_inexact:
+        return Explanation("none", f"{name} is None", (inexact_only(x),))
     if not x.requires_grad:
         return Explanation("none", f"{name} is None", (constant(x),))
     y = newest(x) if y is None else y
     name = f"the gradient of {describe(y)} {input_name}"
-    if not y.dtype.is_float:
-        return Explanation("none", f"{name} is None", (f"{y.dtype} carries no gradient; only floats do",))
+    if not y.dtype.is_inexact:
+        return Explanation("none", f"{name} is None", (inexact_only(y),))
     if not y.requires_grad or not reached(x, y):
         return Explanation("none", f"{name} is None", tuple(cuts(x, y)))
     return followed(x, y, name)
+
+
+def inexact_only(x: Tensor) -> str:
+    """Return the reason why a tensor of integers or bools has no gradient."""
+    return f"{x.dtype} carries no gradient; only floats and complex numbers do"
 
 
 def constant(x: Tensor) -> str:
@@ -104,13 +109,13 @@ def newest(x: Tensor) -> Tensor:
     entry = entry_of(x)
     ends = [] if entry is None else [e for e in descendants(entry) if not len(e.children) and e is not entry]
     living = sorted((t for e in ends if (t := e.tensor()) is not None), key=lambda t: t.id)
-    floats = [t for t in living if t.dtype.is_float]
+    tracked = [t for t in living if t.dtype.is_inexact]
     if not living:
         raise GradientError(
             f"explain_grad: expected the output y, for example x.explain_grad(loss)"
             f"{'' if settings.debug else '; mg.debug() finds it'}"
         )
-    return (floats or living)[-1]
+    return (tracked or living)[-1]
 
 
 def reached(x: Tensor, y: Tensor) -> bool:
@@ -192,8 +197,8 @@ def lost(entry: Entry) -> Iterator[str]:
     what = f"{entry.op}{entry.shape}{at}"
     if entry.op == "detach":
         yield f"detach(){at} cut the graph"
-    elif not entry.dtype.is_float:
-        yield f"{what} returned {entry.dtype}, and only floats carry gradients"
+    elif not entry.dtype.is_inexact:
+        yield f"{what} returned {entry.dtype}, and only floats and complex numbers carry gradients"
     elif not entry.enabled:
         yield f"{what} was not recorded: gradients were off there (no_grad)"
     elif entry.differentiable and not any(entry.differentiable):

@@ -18,12 +18,13 @@ import numpy as np
 from ml_dtypes import finfo
 from numpy.typing import NDArray
 
-from minigrad.core.dtype import DType, float64
+from minigrad.core.dtype import DType, complex128, float64
 from minigrad.core.op import Op
 from minigrad.diagnostics.flow import values
 from minigrad.errors import ArgumentError, DTypeError, MinigradError
 from minigrad.ops.casting import cast
 from minigrad.ops.generators import Streams
+from minigrad.runtime.data import wide as doubles
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.recording import no_grad, user_line
 from minigrad.runtime.tensor import Tensor
@@ -40,8 +41,8 @@ class Error:
     """
 
     size: float
-    got: float = 0.0
-    right: float = 0.0
+    got: complex = 0.0
+    right: complex = 0.0
     index: tuple[int, ...] = ()
 
     @property
@@ -222,10 +223,15 @@ class Rough(Run):
 
 
 def in_float64(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-    """Run an op with all floating operands and dtype parameters converted to float64."""
-    operands = tuple([cast(x, dtype=float64) if x.dtype.is_float else x for x in operands])
-    params = {k: float64 if isinstance(v, DType) and v.is_float else v for k, v in params.items()}
+    """Run an op with all inexact operands and dtype parameters converted to float64 or complex128."""
+    operands = tuple([cast(x, dtype=doubled(x.dtype)) if x.dtype.is_inexact else x for x in operands])
+    params = {k: doubled(v) if isinstance(v, DType) else v for k, v in params.items()}
     return apply(op, operands, params)
+
+
+def doubled(dtype: DType) -> DType:
+    """Return float64 for a float dtype, complex128 for a complex one, and other dtypes unchanged."""
+    return float64 if dtype.is_float else complex128 if dtype.is_complex else dtype
 
 
 def eps_of(dtype: DType) -> float:
@@ -234,9 +240,10 @@ def eps_of(dtype: DType) -> float:
 
 
 def wide(x: Tensor) -> NDArray[Any]:
-    """Return the elements as a new array, with floats as float64."""
+    """Return the elements as a new array, with floats as float64 and complex numbers as complex128."""
     elements = values(x)
-    return elements.astype(np.float64) if x.dtype.is_float else elements.copy()
+    copy: NDArray[Any] = doubles(elements) if x.dtype.is_inexact else elements.copy()
+    return copy
 
 
 def worst(got: NDArray[Any], right: NDArray[Any], eps: float) -> Error:
@@ -244,12 +251,12 @@ def worst(got: NDArray[Any], right: NDArray[Any], eps: float) -> Error:
     if not got.size:
         return Error(0.0)
     with np.errstate(all="ignore"):
-        a, b = got.astype(np.float64), right.astype(np.float64)
+        a, b = doubles(got), doubles(right)
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         sizes = np.where(same, 0.0, np.abs(a - b) / np.abs(b) / eps)
     sizes = np.where(np.isnan(sizes), np.inf, sizes)
     at = tuple(int(i) for i in np.unravel_index(np.argmax(sizes), sizes.shape))
-    return Error(float(sizes[at]), float(a[at]), float(b[at]), at)
+    return Error(float(sizes[at]), a[at].item(), b[at].item(), at)
 
 
 def compared(

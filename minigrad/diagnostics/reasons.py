@@ -128,9 +128,10 @@ def range_of_operands(node: BackpropOp) -> str:
     """Return the ranges of the saved operands as text."""
     parts = []
     for k, x in zip(node.op.saves[node.mask], values_of(node)):
-        if k >= 0 and x.dtype.is_float and x.numel():
-            low, high = float(np.nanmin(values(x))), float(np.nanmax(values(x)))
-            parts.append(f"{node.op.operands[k]} from {low:.6g} to {high:.6g}")
+        if k >= 0 and x.dtype.is_inexact and x.numel():
+            sizes = np.abs(values(x)) if x.dtype.is_complex else values(x)
+            name = f"|{node.op.operands[k]}|" if x.dtype.is_complex else node.op.operands[k]
+            parts.append(f"{name} from {np.nanmin(sizes):.6g} to {np.nanmax(sizes):.6g}")
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -159,8 +160,8 @@ def operands_at(node: BackpropOp, index: tuple[int, ...], shape: tuple[int, ...]
     """Return the values of the saved operands at an index as text."""
     parts = []
     for k, x in zip(node.op.saves[node.mask], values_of(node)):
-        if x.shape == shape and x.dtype.is_float:
-            parts.append(f"{node.op.value_name(k)} = {float(values(x)[index]):.6g}")
+        if x.shape == shape and x.dtype.is_inexact:
+            parts.append(f"{node.op.value_name(k)} = {values(x)[index]:.6g}")
     return f", where {' and '.join(parts)}" if parts else ""
 
 
@@ -179,7 +180,7 @@ def not_finite(y: Tensor) -> str | None:
     nodes, _ = reachable([end_of(y)])
     for node in reversed(nodes):
         for k, x in zip(node.op.saves[node.mask], values_of(node)):
-            if x.dtype.is_float and not np.isfinite(values(x)).all():
+            if x.dtype.is_inexact and not np.isfinite(values(x)).all():
                 maker = node if k < 0 else node.parents[k]
                 made = named(maker) if isinstance(maker, (BackpropOp, Output)) else describe(x)
                 return f"the result of {made} is already nan or inf"

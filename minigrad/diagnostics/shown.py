@@ -1,7 +1,7 @@
 """The display of a tensor's elements on a page: few elements as numbers, many elements as a small image.
 
 The image is a PNG of at most 48 x 48 pixels: white at 0, red above, blue below, and black for elements that are not
-finite.  For larger tensors, a pixel shows the mean of a patch of elements.
+finite.  The hue of a complex element is its angle.  For larger tensors, a pixel shows the mean of a patch.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from minigrad.api.page import styled
 from minigrad.diagnostics.flow import values
+from minigrad.runtime.data import wide
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 
@@ -36,9 +37,11 @@ def shown(x: Tensor) -> dict[str, Any]:
     kind = f"{x.dtype}{x.shape}"
     if elements.size <= NUMBERS:
         return {"kind": kind, "text": as_text(elements), "image": "", "width": 0, "height": 0}
-    grid = as_grid(elements.astype(np.float64))
-    finite = elements[np.isfinite(elements)] if x.dtype.is_float else elements
-    text = f"{finite.min():.4g} to {finite.max():.4g}" if finite.size else "nothing finite"
+    grid = as_grid(wide(elements))
+    finite = elements[np.isfinite(elements)] if x.dtype.is_inexact else elements
+    sizes = np.abs(finite) if x.dtype.is_complex else finite
+    text = f"{sizes.min():.4g} to {sizes.max():.4g}" if finite.size else "nothing finite"
+    text = f"magnitudes {text}" if x.dtype.is_complex else text
     if finite.size < elements.size:
         text += f", {elements.size - finite.size} not finite"
     height, width = grid.shape
@@ -77,11 +80,11 @@ def grads_html(grads: Mapping[str, Tensor]) -> str:
 def as_text(elements: NDArray[Any], digits: int = 4) -> str:
     """Return elements as nested brackets, with four significant digits by default."""
     if elements.ndim == 0:
-        return f"{elements.item():.{digits}g}" if elements.dtype.kind == "f" else str(elements.item())
+        return f"{elements.item():.{digits}g}" if elements.dtype.kind in "fc" else str(elements.item())
     return f"[{', '.join(as_text(part, digits) for part in elements)}]"
 
 
-def as_grid(elements: NDArray[Any]) -> NDArray[np.float64]:
+def as_grid(elements: NDArray[Any]) -> NDArray[Any]:
     """Return a matrix of at most SIDE x SIDE: leading dims are flattened, and a long vector is split into rows."""
     if elements.ndim == 1:
         width = min(len(elements), SIDE) if len(elements) <= SIDE else int(np.ceil(np.sqrt(len(elements))))
@@ -98,19 +101,25 @@ def as_grid(elements: NDArray[Any]) -> NDArray[np.float64]:
             # The elements are divided before they are added, because a sum of large values could overflow.
             with np.errstate(invalid="ignore"):
                 matrix = np.add.reduceat(matrix / (of[:, None] if axis == 0 else of), edges[:-1], axis=axis)
-    result: NDArray[np.float64] = matrix
+    result: NDArray[Any] = matrix
     return result
 
 
-def coloured(grid: NDArray[np.float64]) -> NDArray[np.uint8]:
+def coloured(grid: NDArray[Any]) -> NDArray[np.uint8]:
     """Return a color for each element, paler for elements closer to 0."""
     finite = np.isfinite(grid)
     most = np.abs(grid[finite]).max() if finite.any() else 0.0
     share = np.where(finite, grid, 0.0) / (most or 1.0)
-    towards = np.where(share[..., None] > 0, WARM, COLD)
+    towards = hues(share) if np.iscomplexobj(share) else np.where(share[..., None] > 0, WARM, COLD)
     colours = 255.0 + np.abs(share)[..., None] * (towards - 255.0)
     colours[~finite] = 0.0
     return colours.round().astype(np.uint8)
+
+
+def hues(numbers: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the color of the angle of each complex number: red at 0, green at a third of the circle, then blue."""
+    colours: NDArray[np.float64] = 110 + 80 * np.cos(np.angle(numbers)[..., None] - np.arange(3) * (2 * np.pi / 3))
+    return colours
 
 
 def png(pixels: NDArray[np.uint8]) -> str:

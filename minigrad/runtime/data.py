@@ -165,6 +165,11 @@ def host_array(x: Tensor) -> Any:
     return values
 
 
+def wide(array: Any) -> Any:
+    """Return the numbers of an array in float64, or in complex128 if they are complex."""
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
 def host_element(x: Tensor) -> Any:
     """Return the only element of a tensor as a Python number; an array of one element would take longer to make."""
     buffer, dtype = x.storage.buffer, x.dtype

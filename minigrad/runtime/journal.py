@@ -19,7 +19,7 @@ import numpy as np
 from minigrad.config import followers, settings
 from minigrad.core.dtype import DType
 from minigrad.core.storage import Storage
-from minigrad.runtime.data import host_array, watchers
+from minigrad.runtime.data import host_array, watchers, wide
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.noting import check_unsaved, hold
 from minigrad.runtime.observers import Observer, attach, detach
@@ -62,8 +62,8 @@ class Entry:
         self.dtype: DType = x.dtype
         self.enabled, self.tracked = mode.enabled, x.requires_grad
         self.differentiable: tuple[bool, ...] = ()
-        self.number: float | None = float(host_array(x).reshape(-1)[0]) if x.shape == () else None
-        self.finite = not x.dtype.is_float or bool(np.isfinite(host_array(x).astype(np.float32)).all())
+        self.number: complex | None = wide(host_array(x)).item() if x.shape == () else None
+        self.finite = not x.dtype.is_inexact or bool(np.isfinite(host_array(x)).all())
         self.children: weakref.WeakSet[Entry] = weakref.WeakSet()
         self.left: dict[str, None] = {}
         for parent in parents:

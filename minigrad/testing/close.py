@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 
 from minigrad.core.dtype import as_dtype
 from minigrad.errors import ArgumentError, DTypeError
-from minigrad.runtime.data import host_array
+from minigrad.runtime.data import host_array, wide
 from minigrad.runtime.tensor import Tensor, describe
 
 # The relative and the absolute tolerance of each dtype; other dtypes must be equal.
-TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
-NUMBERS = (bool, int, float, np.generic)
+TOLERANCES = {
+    "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
+    "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7),
+}  # fmt: skip
+NUMBERS = (bool, int, float, complex, np.generic)
 
 
 class Options(NamedTuple):
@@ -49,7 +52,8 @@ def assert_close(
         Whether a subclass of the other's class is allowed, such as a Var next to a Tensor.
     rtol, atol : float, optional
         Relative and absolute tolerance; pass both or neither. The defaults depend on the dtype: 1e-3 and 1e-5 for
-        float16, 1.6e-2 and 1e-5 for bfloat16, 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, and 0 for others.
+        float16, 1.6e-2 and 1e-5 for bfloat16, 1.3e-6 and 1e-5 for float32 and complex64, 1e-7 and 1e-7 for float64 and
+        complex128, and 0 for others.
     check_device, check_dtype, check_stride : bool
         Whether the devices, the dtypes and the strides must be equal; by default the strides need not be.
     check_layout : bool, default True
@@ -146,25 +150,25 @@ def value_difference(actual: Any, expected: Any, options: Options) -> str:
     rtol, atol = tolerances((actual, expected), options)
     a, b = host(actual), host(expected)
     if rtol or atol:
-        close = np.isclose(a.astype(np.float64), b.astype(np.float64), rtol, atol, options.equal_nan)
+        close = np.isclose(wide(a), wide(b), rtol, atol, options.equal_nan)
     else:
         close = (a == b) | (options.equal_nan & (a != a) & (b != b))
     return "" if np.all(close) else report(a, b, np.asarray(close), rtol, atol)
 
 
 def host(x: Any) -> NDArray[Any]:
-    """Return the values as an array on the host: floats in float64, and bools as integers."""
+    """Return the values as an array on the host: floats in float64 or complex128, and bools as integers."""
     array = np.asarray(host_array(x.detach()) if isinstance(x, Tensor) else x)
     if array.dtype.kind in "iu":
         return array
-    return array.astype(np.int64 if array.dtype.kind == "b" else np.float64)
+    return array.astype(np.int64) if array.dtype.kind == "b" else wide(array)
 
 
 def report(a: NDArray[Any], b: NDArray[Any], close: NDArray[Any], rtol: float, atol: float) -> str:
     """Return PyTorch's message for values that are not close: counts and the largest differences."""
     with np.errstate(all="ignore"):
-        apart = np.where(close, 0, np.abs(a.astype(np.float64) - b.astype(np.float64)))
-        relative = np.where(close, 0, apart / np.abs(b.astype(np.float64)))
+        apart = np.where(close, 0, np.abs(wide(a) - wide(b)))
+        relative = np.where(close, 0, apart / np.abs(wide(b)))
     verb = "close" if rtol or atol else "equal"
     bounds = [f" (up to {bound} allowed)" if rtol or atol else "" for bound in (atol, rtol)]
     if not close.ndim:

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +46,7 @@ class Statistics:
         """The largest absolute value of a finite element, or 1 if this value is 0 or does not exist."""
         return max(abs(self.low), abs(self.high)) or 1.0 if self.low <= self.high else 1.0
 
-    def share(self, value: float) -> float:
+    def share(self, value: complex) -> float:
         """Return the ratio of a value to the largest value, from 0 to 1."""
         return min(1.0, abs(value) / self.most)
 
@@ -54,7 +56,7 @@ class Cell:
     """One cell: the index of its element or patch, its value, and its text."""
 
     index: str
-    value: float
+    value: complex
     text: str
 
 
@@ -91,7 +93,7 @@ def statistics(numbers: NDArray[np.float64]) -> Statistics:
     return Statistics(low, high, mean, zeros, nans, infinities, int((numbers == -math.inf).sum()), counts, edges)
 
 
-def matrices_of(numbers: NDArray[np.float64], write: Callable[[float], str]) -> tuple[list[Matrix], list[str]]:
+def matrices_of(numbers: NDArray[Any], write: Callable[[complex], str]) -> tuple[list[Matrix], list[str]]:
     """Return matrices with at most CELLS cells, and notes about elements without a cell.
 
     `write` returns the text of a value.
@@ -122,7 +124,7 @@ def patch_notes(needed: bool) -> list[str]:
 
 
 def patches(
-    matrix: NDArray[np.float64], rows: int, columns: int, index: str, write: Callable[[float], str]
+    matrix: NDArray[Any], rows: int, columns: int, index: str, write: Callable[[complex], str]
 ) -> Iterator[list[Cell]]:
     """Yield the rows of cells of a matrix: at most `rows` by `columns` patches.
 
@@ -134,7 +136,7 @@ def patches(
         for left, right in acrosses:
             patch = matrix[top:bottom, left:right].reshape(-1)
             # argmax counts the first nan as the largest value.
-            value = float(patch[np.abs(patch).argmax()])
+            value = patch[np.abs(patch).argmax()].item()
             row.append(Cell(index.format(span(top, bottom), span(left, right)), value, write(value)))
         yield row
 
@@ -149,11 +151,16 @@ def span(start: int, stop: int) -> str:
     return str(start) if stop == start + 1 else f"{start}:{stop}"
 
 
-def text_of(value: float, floating: bool) -> str:
+def text_of(value: complex, floating: bool) -> str:
     """Return a number in about five characters."""
     return f"{value:.3g}" if floating or abs(value) >= 1e5 else f"{value:.0f}"
 
 
-def mark(value: float) -> str:
-    """Return the letter for a value that is not finite, otherwise ""."""
-    return "n" if math.isnan(value) else "" if math.isfinite(value) else "+" if value > 0 else "-"
+def mark(value: complex) -> str:
+    """Return the letter for a value that is not finite, otherwise ""; a complex infinity has no sign."""
+    return "n" if cmath.isnan(value) else "" if cmath.isfinite(value) else "+" if positive(value) else "-"
+
+
+def positive(value: complex) -> bool:
+    """Return whether a value is above 0, or complex."""
+    return isinstance(value, complex) or value > 0

@@ -21,6 +21,7 @@ from minigrad.diagnostics.flow import values
 from minigrad.errors import ArgumentError
 from minigrad.func import grad
 from minigrad.ops.creation import tensor
+from minigrad.runtime.data import wide
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz.axes import Chart, Line, widened
 from minigrad.viz.picture import Picture
@@ -190,19 +191,21 @@ def derivative(fn: Function) -> Function:
 
 def heights(fn: Function, x: Array) -> Array:
     """Return the values at all sample points, computed by one call."""
-    return values(fn(tensor(x))).astype(np.float64)
+    found: Array = wide(values(fn(tensor(x))))
+    return found
 
 
 def check_single(fn: Function, name: str, x: Array) -> Tensor:
     """Return the result of f; raise ArgumentError unless each element depends on exactly one point."""
     y = fn(tensor(x))
     advice = "a curve needs a function of single elements; mg.func.vmap(f) makes one of a function of one number"
-    if not isinstance(y, Tensor) or y.shape != x.shape:
+    if not isinstance(y, Tensor) or y.shape != x.shape or y.dtype.is_complex:
         raise ArgumentError(
-            f"viz.curves: {name} must return one value per point, got {describe(y)} for {describe(tensor(x))}; {advice}"
+            f"viz.curves: {name} must return one real value per point, got {describe(y)} for "
+            f"{describe(tensor(x))}; {advice}"
         )
     half = len(x) // 2
-    if not np.allclose(heights(fn, x[:half]), values(y)[:half].astype(np.float64), equal_nan=True):
+    if not np.allclose(heights(fn, x[:half]), wide(values(y))[:half], equal_nan=True):
         raise ArgumentError(
             f"viz.curves: {name} must compute each element separately, but its values change with the number of "
             f"points; {advice}"
@@ -274,7 +277,7 @@ def as_numbers(name: str, source: Any) -> Array:
     """Return a sequence of numbers as a float64 array."""
     try:
         parts = [plain(each) for each in source] if isinstance(source, list | tuple) else plain(source)
-        numbers = np.asarray(parts, dtype=np.float64)
+        numbers = np.empty(()) if np.iscomplexobj(parts) else np.asarray(parts, dtype=np.float64)
     except (TypeError, ValueError):
         numbers = np.empty(())
     if numbers.ndim != 1 or not numbers.size:

@@ -78,11 +78,15 @@ class Frame:
 
 @dataclass(frozen=True)
 class Walk:
-    """The frames of a backward pass, the known values of vertices, and the gradients of the leaves."""
+    """The frames of a backward pass, the known values of vertices, and the gradients of the leaves.
+
+    `conjugated` is whether the rules have complex gradients, of which the leaves have the conjugates.
+    """
 
     frames: list[Frame]
     values: dict[str, dict[str, Any]]
     leaves: dict[str, dict[str, Any]]
+    conjugated: bool
 
 
 def frames_of(y: Tensor, names: Mapping[str, str]) -> Walk:
@@ -104,7 +108,8 @@ def frames_of(y: Tensor, names: Mapping[str, str]) -> Walk:
     for step, rules in steps:
         shares = tuple(share_of(step.node, rule, names, totals, expected[rule.parent.id]) for rule in rules)
         frames.append(frame_of(step, shares, names, len(frames) < POSITIONS))
-    return Walk(frames, known_values(y, way.steps), leaves_of(y, way, steps))
+    conjugated = any(g.dtype.is_complex for g in way.gradients.values())
+    return Walk(frames, known_values(y, way.steps), leaves_of(y, way, steps), conjugated)
 
 
 def leaves_of(y: Tensor, way: Flow, steps: list[tuple[Step, list[Rule]]]) -> dict[str, dict[str, Any]]:

@@ -1,11 +1,13 @@
 """A tensor as a heat map: one colored cell per element, a histogram of the values, and their statistics.
 
 The last two dims are the rows and columns of a matrix; the leading dims are the index of the matrix.  The color shows
-the sign of an element, and its opacity the ratio of the element to the largest finite element.
+the sign of an element, or the angle of a complex one, and its opacity the ratio of its magnitude to that of the largest
+finite element.
 """
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Sequence
 from functools import partial
@@ -15,10 +17,12 @@ import numpy as np
 
 from minigrad.api.page import LIGHT
 from minigrad.diagnostics.flow import values
+from minigrad.diagnostics.shown import hues
 from minigrad.errors import ArgumentError, GradientError
+from minigrad.runtime.data import wide
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer
-from minigrad.viz.cells import BINS, COLUMNS, Cell, Matrix, Statistics, mark, matrices_of, statistics, text_of
+from minigrad.viz.cells import BINS, COLUMNS, Cell, Matrix, Statistics, mark, matrices_of, positive, statistics, text_of
 from minigrad.viz.picture import INK, LINE, MONO, Picture, box, drawing, label
 from minigrad.viz.svg import ODD
 from minigrad.viz.terminal import WIDTH as WIDTH_OF_LINE
@@ -36,13 +40,13 @@ class Heat(Picture):
     """The heat map of a tensor, with its statistics."""
 
     def __init__(self, x: Tensor) -> None:
-        numbers = values(x).astype(np.float64)
-        self.statistics = statistics(numbers)
+        numbers = wide(values(x))
+        self.statistics = statistics(np.abs(numbers) if x.dtype.is_complex else numbers)
         spelled = numbers.size <= NUMBERS and (numbers.ndim < 2 or numbers.shape[-1] <= COLUMNS)
-        matrices, notes = matrices_of(numbers, partial(text_of, floating=x.dtype.is_float) if spelled else mark)
+        matrices, notes = matrices_of(numbers, partial(text_of, floating=x.dtype.is_inexact) if spelled else mark)
         name = getattr(x, "name", None)
         title = f"{name}: {describe(x)}" if name else describe(x)
-        notes = [title, *summary(self.statistics, numbers.size), *notes]
+        notes = [title, *summary(self.statistics, numbers), *notes]
         text = "\n".join(as_text(matrices, self.statistics, notes, spelled))
         super().__init__(f"values of {title}", text, svg=as_svg(matrices, self.statistics, notes, title))
 
@@ -77,7 +81,8 @@ def tensor(x: Tensor) -> Heat:
     Notes
     -----
     Range, mean and histogram are computed from the finite elements, in float64. At most 1,024 cells are drawn; if there
-    are too many matrices, only the first ones are drawn.
+    are too many matrices, only the first ones are drawn. For a complex tensor, they describe the magnitudes, and the
+    hue of a cell shows the angle.
 
     Examples
     --------
@@ -100,23 +105,26 @@ def tensor(x: Tensor) -> Heat:
 # ---- the picture ----------------------------------------------------------------------------------------------------
 
 
-def summary(s: Statistics, size: int) -> list[str]:
+def summary(s: Statistics, numbers: np.ndarray[Any, Any]) -> list[str]:
     """Return the statistics as lines of text."""
-    if not size:
+    if not numbers.size:
         return ["no elements"]
     lines = [f"{s.low:.4g} to {s.high:.4g}, mean {s.mean:.4g}" if s.low <= s.high else "no finite element"]
-    lines[0] += f", {100 * s.zeros:.3g}% zeros"
+    lines[0] = ("magnitudes " if np.iscomplexobj(numbers) else "") + lines[0] + f", {100 * s.zeros:.3g}% zeros"
     odd = [f"{count} {name}" for count, name in ((s.nans, "nan"), (s.infinities, "inf"), (s.negative, "-inf")) if count]
     return lines + ([", ".join(odd)] if odd else [])
 
 
-def look(value: float, s: Statistics) -> tuple[str, str]:
+def look(value: complex, s: Statistics) -> tuple[str, str]:
     """Return the color and the opacity that represent a value."""
-    if math.isnan(value):
+    if cmath.isnan(value):
         return ODD, "1"
     if value == 0:
         return "none", ""
-    return LIGHT["warm" if value > 0 else "cold"], f"{max(0.08, s.share(value)):.2f}"
+    colour = LIGHT["warm" if positive(value) else "cold"]
+    if isinstance(value, complex):
+        colour = "#" + bytes(hues(np.array(value)).astype(np.uint8).tolist()).hex()
+    return colour, f"{max(0.08, s.share(value)):.2f}"
 
 
 def as_svg(matrices: Sequence[Matrix], s: Statistics, notes: Sequence[str], title: str) -> str:
@@ -127,7 +135,7 @@ def as_svg(matrices: Sequence[Matrix], s: Statistics, notes: Sequence[str], titl
     top = 24.0 + 17 * len(notes)
     if not matrices:
         return drawing(right + MARGIN, top, title, parts)
-    colours, end = scale(s, top)
+    colours, end = scale(s, top, isinstance(matrices[0].rows[0][0].value, complex))
     parts += colours
     right = max(right, end)
     top += 36
@@ -156,7 +164,7 @@ def as_svg(matrices: Sequence[Matrix], s: Statistics, notes: Sequence[str], titl
 def drawn(cell: Cell, s: Statistics, x: float, y: float, width: float, high: float) -> list[str]:
     """Return one cell; a thick border marks an infinity."""
     colour, opacity = look(cell.value, s)
-    infinite = math.isinf(cell.value)
+    infinite = cmath.isinf(cell.value)
     line: dict[str, Any] = {"line": INK, "stroke_width": "2"} if infinite else {"line": LINE, "stroke_opacity": "0.4"}
     inset = 1 if infinite else 0
     hint = f"{cell.index} = {cell.value:.6g}".lstrip(" =")
@@ -166,15 +174,15 @@ def drawn(cell: Cell, s: Statistics, x: float, y: float, width: float, high: flo
     return [frame, label(*middle, cell.text, 11, font_family=MONO)] if cell.text else [frame]
 
 
-def scale(s: Statistics, top: float) -> tuple[list[str], float]:
-    """Return the color scale, with the marks of values that are not finite, and the x coordinate of its right end."""
+def scale(s: Statistics, top: float, angles: bool) -> tuple[list[str], float]:
+    """Return the scale of colors or angles with the marks of values that are not finite, and its right end."""
     parts, x = [], MARGIN + 56.0
-    parts.append(label(x - 6, top + 11, f"{-s.most:.3g}", 11, "end", font_family=MONO))
+    parts.append(label(x - 6, top + 11, "-π" if angles else f"{-s.most:.3g}", 11, "end", font_family=MONO))
     for k in range(-4, 5):
-        colour, opacity = look(k / 4 * s.most, s)
+        colour, opacity = look(cmath.rect(s.most, k * math.pi / 4) if angles else k / 4 * s.most, s)
         parts.append(box(x, top, CELL, CELL, colour, fill_opacity=opacity, stroke_opacity="0.4"))
         x += CELL
-    most = f"{s.most:.3g}"
+    most = "π" if angles else f"{s.most:.3g}"
     parts.append(label(x + 6, top + 11, most, 11, "start", font_family=MONO))
     end = x + 6 + 7 * len(most)
     x += 62
@@ -232,12 +240,12 @@ def as_text(matrices: Sequence[Matrix], s: Statistics, notes: Sequence[str], spe
     return [*lines, "", *joined(beside)]
 
 
-def letter(value: float, s: Statistics) -> str:
+def letter(value: complex, s: Statistics) -> str:
     """Return the letter of a cell: its mark, or its sign and size in nine steps."""
     if mark(value) or value == 0:
         return mark(value) or "."
     step = max(1, math.ceil(9 * s.share(value) - 1e-9))
-    return "123456789"[step - 1] if value > 0 else "abcdefghi"[step - 1]
+    return "123456789"[step - 1] if positive(value) else "abcdefghi"[step - 1]
 
 
 def joined(blocks: Sequence[Sequence[str]]) -> list[str]:

@@ -64,19 +64,21 @@ class Known:
         """Add the result of a view, if its operand is known and was never overwritten."""
         (parent,) = node.parents
         x = parent if isinstance(parent, Tensor) else self.results.get(getattr(parent, "id", 0), ("", None))[1]
-        if isinstance(x, Tensor) and not isinstance(x, Tracer) and not x.storage.version:
+        if isinstance(x, Tracer) or not isinstance(x, Tensor) or x.dtype is not node.plan.dtype:
+            return  # a view with another dtype, such as x.real, counts its positions in other units
+        if not x.storage.version:
             self.results.setdefault(node.id, ("", Tensor(x.storage, node.plan.layout)))
 
-    def result(self, node: BackpropOp) -> tuple[str, Tensor | float | None]:
+    def result(self, node: BackpropOp) -> tuple[str, Tensor | complex | None]:
         """Return the user's name for the result of an op, or "", and its value, or None."""
         if node.id in self.results:
             return self.results[node.id]
         entry = journal.entry_of_node(node) if node.ids is None else None
         return "", None if entry is None else entry.tensor() if entry.tensor() is not None else entry.number
 
-    def constant(self, node: BackpropOp, k: int) -> tuple[str, Tensor | float | None]:
+    def constant(self, node: BackpropOp, k: int) -> tuple[str, Tensor | complex | None]:
         """Return the name and the value of an operand that receives no gradient."""
-        held: Tensor | float | None = None
+        held: Tensor | complex | None = None
         if node.saved and k in node.op.saves[node.mask]:
             saved = node.saved[node.op.saves[node.mask].index(k)]
             held = None if isinstance(saved, Holder) else saved

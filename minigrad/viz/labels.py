@@ -16,7 +16,7 @@ from minigrad.diagnostics.flow import flow, values
 from minigrad.diagnostics.shown import as_text
 from minigrad.diagnostics.tape import in_units, size_of
 from minigrad.errors import ArgumentError
-from minigrad.runtime.data import host_array
+from minigrad.runtime.data import host_array, wide
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
@@ -66,7 +66,7 @@ def of_var(x: Any, grads: GradStore | None, known: Known, gradient: Tensor | Non
     if grads is not None:
         g = grads.get(x)
         small = g is not None and g.numel() <= SHOWN
-        length = 0.0 if g is None else np.linalg.norm(host_array(g).astype(float))
+        length = 0.0 if g is None else np.linalg.norm(wide(host_array(g)))
         lines.append("no gradient" if g is None else f"grad {values_text(g)}" if small else f"|grad| {length:.4g}")
     elif short(gradient):
         lines.append(f"grad {short(gradient)}")
@@ -92,7 +92,7 @@ def remembered(node: BackpropOp, k: int, lines: list[str]) -> list[str]:
     return lines or earlier.get(k, [])
 
 
-def short(x: Tensor | float | None) -> str:
+def short(x: Tensor | complex | None) -> str:
     """Return a number or the values of a small tensor as text, otherwise ""."""
     if isinstance(x, Tensor):
         return values_text(x) if not isinstance(x, Tracer) and x.numel() <= SHOWN else ""
@@ -101,7 +101,7 @@ def short(x: Tensor | float | None) -> str:
 
 def values_text(x: Tensor) -> str:
     """Return the values of a small tensor as nested brackets, as the stepper does."""
-    return as_text(host_array(x).astype(float))
+    return as_text(wide(host_array(x)))
 
 
 # ---- colors for quantities -------------------------------------------------------------------------------------------

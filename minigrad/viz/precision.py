@@ -113,9 +113,10 @@ def precision(
         )
     tensors = [as_input(x) for x in inputs]
     if not any(x.dtype.is_float for x in tensors):
+        got = ", ".join(map(describe, tensors)) or "none"
         raise ArgumentError(
-            f"{NAME}: f must have a floating input, whose dtype can be changed, got none; convert an input with "
-            ".float()"
+            f"{NAME}: f must have a float input, whose dtype can be changed, got {got}; convert an input with "
+            ".float(), or make complex numbers of floats inside f"
         )
     called = tuple(names) if names is not None else parameters_of(f, len(tensors))
     vertices, ends = compared(f, tensors, called, wanted, NAME)

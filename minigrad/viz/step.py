@@ -24,6 +24,11 @@ from minigrad.viz.known import caller_names
 from minigrad.viz.picture import alive, fitting
 from minigrad.viz.terminal import LINES, shortened
 
+# Frames have the gradients of `autodiff/convention.py`, in which the formulas hold; the leaves have those of users.
+COMPLEX = (
+    "Complex gradients in rules are factors u of dL = Re(u·dx); the gradients of Vars are their conjugates, as .grad"
+)
+
 
 class Steps:
     """Show a backward pass step by step: Jupyter displays an interactive trace, and `print` shows text.
@@ -54,7 +59,8 @@ class Steps:
             lines += [f"     {name} = {value['text']}" for name, value in frame.arrived]
             lines += [f"     {share_line(share)}" for share in frame.shares]
         lines += [f"gradient of {self.names[node]}: {value['text']}" for node, value in self.leaves.items()]
-        return "\n".join([f"backward from {self.what}, {quantity(len(self), 'step')}", *shortened(lines, most)])
+        head = [f"backward from {self.what}, {quantity(len(self), 'step')}"] + [COMPLEX] * self.walk.conjugated
+        return "\n".join([*head, *shortened(lines, most)])
 
     def __str__(self) -> str:
         return self.text()
@@ -99,6 +105,7 @@ class Steps:
         return (
             f'<li data-node="" data-edges=""><h4>start</h4><p>The backward pass starts at the result, '
             f"{escape(self.what)}. Its gradient with respect to itself is 1 for each element.</p>"
+            f"{f'<p>{COMPLEX}</p>' if self.walk.conjugated else ''}"
             "<p>Press play or the right arrow for the next step, or click a box of the graph.</p></li>"
         )
 

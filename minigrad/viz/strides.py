@@ -76,7 +76,7 @@ def reach(x: Tensor) -> int:
 
 def number_text(value: np.generic) -> str:
     """Return a number in about four characters."""
-    return f"{float(value):.3g}" if value.dtype.kind == "f" else str(value.item())
+    return f"{value:.3g}" if value.dtype.kind in "fc" else str(value.item())
 
 
 def as_text(x: Tensor, notes: list[str], shown: range, positions: list[int], numbers: list[str]) -> str:

@@ -170,7 +170,7 @@ PRINTED = [
     " ratio 2.0",
     "detach() at ",
     "gradients were off there (no_grad)",
-    "returned int64, and only floats carry gradients",
+    "returned int64, and only floats and complex numbers carry gradients",
     "its values left the graph through item() at ",
     "(a dead relu)",
     "sqrt  passes to x     ȳ / (2 · y) = [nan, 0.25]",

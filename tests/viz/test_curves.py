@@ -174,10 +174,10 @@ def test_a_logarithmic_scale_has_powers_and_counts_what_it_leaves_out() -> None:
         (
             lambda x: (x * x).sum(),
             {},
-            r"must return one value per point, got float64\(\) for float64\(401,\); a curve needs",
+            r"must return one real value per point, got float64\(\) for float64\(401,\); a curve needs",
         ),
         (lambda x: x.softmax(0), {}, "f must compute each element separately"),
-        (lambda x: 3.0, {}, "f must return one value"),
+        (lambda x: 3.0, {}, "f must return one real value"),
         (lambda x: x > 0, {}, "f returns bool, which has no derivatives; pass orders=0"),
         ({"a": mg.tanh, "b": [1.0]}, {}, "either functions or"),
         ({}, {}, "got none or both"),

@@ -195,7 +195,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         mg.viz.precision(difference, 1.0, dtypes=[])
     with pytest.raises(ArgumentError, match="f must compute its result from its inputs with ops"):
         mg.viz.precision(lambda x: x, 1.0)
-    with pytest.raises(ArgumentError, match="f must have a floating input"):
+    with pytest.raises(ArgumentError, match="f must have a float input"):
         mg.viz.precision(lambda x: x + 1, mg.tensor([1, 2]))
     with pytest.raises(GradientError, match=r"a transform leaves no \.grad"):
         mg.viz.precision(lambda x: (x * x).backward(), 1.0)
