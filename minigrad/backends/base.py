@@ -20,7 +20,7 @@ from minigrad.backends.listing import Lists
 from minigrad.backends.steps import Steps
 from minigrad.backends.transfers import Transfers
 from minigrad.core.device import Device
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Spec
 from minigrad.core.requests import Request
 from minigrad.core.storage import Storage
@@ -54,6 +54,10 @@ class Backend(Calls, Transfers, Lists, ABC):
     """
 
     record: type[Steps] = Steps
+
+    def product_dtype(self, dtype: DType) -> DType:
+        """Return the dtype to which the operands of several products are best converted before the first one."""
+        return as_dtype(dtype.compute)
 
     # ---- memory ----
 

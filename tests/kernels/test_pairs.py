@@ -17,7 +17,7 @@ needs_pairs = pytest.mark.skipif(not multiplies_pairs(), reason="the processor d
 PLAIN = """
 import minigrad as mg
 from minigrad.backends.cpu import product, tiles
-product.multiplies_pairs, product.MANY_PAIRS, tiles.are_allowed = (lambda: True), 1, lambda: False
+product.multiplies_pairs, product.MANY_PAIRS, tiles.has_tiles = (lambda: True), 1, lambda: False
 mg.manual_seed(0)
 a, b = mg.randn(33, 35).bfloat16(), mg.randn(40, 35).bfloat16().mT
 pairs = (a @ b).float()
@@ -30,7 +30,7 @@ assert mg.allclose(pairs, (a @ b).float(), rtol=0.01, atol=0.05), "plain Python"
 @pytest.fixture(autouse=True)
 def without_tiles(monkeypatch):
     """Where the processor has AMX, its tiles would compute these products."""
-    monkeypatch.setattr(tiles, "are_allowed", lambda: False)
+    monkeypatch.setattr(tiles, "has_tiles", lambda: False)
 
 
 def operand(generator, batch, rows, cols, turned):

@@ -13,7 +13,7 @@ from minigrad.backends.cpu import tiles
 from minigrad.kernels.store import watch
 
 ULP = 2.0**-7  # of bfloat16, relative; a rounding errs by half of it
-needs_tiles = pytest.mark.skipif(not tiles.are_allowed(), reason="the processor has no AMX, or the system refuses it")
+needs_tiles = pytest.mark.skipif(not tiles.has_tiles(), reason="the processor has no AMX, or the system refuses it")
 PLAIN = """
 import minigrad as mg
 from minigrad.backends.cpu import tiles
@@ -21,24 +21,26 @@ mg.manual_seed(0)
 a, b, c = mg.randn(33, 35).bfloat16(), mg.randn(40, 35).bfloat16().mT, mg.randn(40).bfloat16()
 results = []
 for used in (True, False):
-    tiles.are_allowed = lambda: used
+    tiles.has_tiles = lambda: used
     mg.settings.winograd = not mg.settings.winograd    # plans are made again
-    results += [(mg.addmm(c, a, b, beta=0.5)).float(), (mg.ones(64, 64).bfloat16() @ b[:32].tile(2, 1)).float()]
-assert mg.allclose(results[0], results[2], rtol=0.01, atol=0.05), "plain Python"
-assert mg.allclose(results[1], results[3], rtol=0.01, atol=0.1), "plain Python"
+    products = mg.addmm(c, a, b, beta=0.5), mg.ones(64, 64).bfloat16() @ b[:32].tile(2, 1)
+    # The scores are float32.
+    results.append((*products, mg.nn.functional.scaled_dot_product_attention(a, b.mT, b.mT)))
+for x, y in zip(*results):
+    assert mg.allclose(x.float(), y.float(), rtol=0.01, atol=0.1), "plain Python"
 """
 FORK = """
 import os, sys, threading
 import minigrad as mg
 from minigrad.backends.cpu import tiles
-assert tiles.are_allowed()
+assert tiles.has_tiles()
 a = mg.ones(40, 40, dtype="bfloat16")
 right = lambda: ((a @ a) == 40).all().item() and ((a[:33] @ a) == 40).all().item()
 assert right()
 child = os.fork()
 if child == 0:
     mg.set_num_threads(1)
-    os._exit(7 if right() and tiles.are_allowed() else 8)
+    os._exit(7 if right() and tiles.has_tiles() else 8)
 found = []
 thread = threading.Thread(target=lambda: found.append(right()))
 thread.start(), thread.join()
@@ -180,17 +182,37 @@ def test_linear_layers_under_autocast_use_tiles():
 
 
 @needs_tiles
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_uses_tiles_and_adds_gradients_of_blocks_in_float32(causal):
+    generator = np.random.default_rng(6)
+    pairs = [operand(generator, (2,), 300, 40, "rows") for _ in range(4)]
+    *inputs, g = [x for x, _ in pairs]
+    *exact, h = [mg.tensor(right) for _, right in pairs]
+    results = []
+    for operands, incoming in ((inputs, g), (exact, h)):
+        xs = [x.detach().requires_grad_() for x in operands]
+        with watch() as files:
+            y = mg.nn.functional.scaled_dot_product_attention(*xs, is_causal=causal)
+            y.backward(incoming)
+        assert any("multiply_tiles" in file for file in files) == (incoming is g)
+        results.append([t.double().numpy() for t in (y.detach(), *[x.grad for x in xs])])
+    for got, right in zip(*results, strict=True):
+        # Weights and scores' gradients are rounded to bfloat16, and results once more.
+        assert np.abs(got - right).max() <= 2 * ULP * np.abs(right).max()
+
+
+@needs_tiles
 def test_a_forked_process_and_a_thread_use_tiles():
     assert program(FORK, NUMBA_THREADING_LAYER="workqueue") == ["7", "True"]
 
 
 def test_a_processor_without_the_features_is_not_asked():
-    text = "from minigrad.backends.cpu.tiles import are_allowed; print(are_allowed())"
+    text = "from minigrad.kernels.cpu.processor import has_tiles; print(has_tiles())"
     assert program(text, NUMBA_CPU_NAME="skylake-avx512", NUMBA_CPU_FEATURES="+avx512f,+avx512bw") == ["False"]
 
 
 def test_a_refused_permission_leaves_the_other_kernels(monkeypatch):
-    monkeypatch.setattr(tiles, "are_allowed", lambda: False)
+    monkeypatch.setattr(tiles, "has_tiles", lambda: False)
     a = mg.ones(41, 43, dtype="bfloat16")
     with watch() as files:
         assert ((a @ a.mT) == 43).all()

@@ -17,8 +17,10 @@ from minigrad.backends.launch import Executable, Step
 from minigrad.backends.parallel import guarded
 from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
+from minigrad.core.dtype import DType, bfloat16
 from minigrad.core.op import Spec
 from minigrad.kernels.calling import Call, function
+from minigrad.kernels.cpu.processor import has_tiles
 from minigrad.kernels.fields import Loop
 from minigrad.kernels.pasting import Late
 from minigrad.kernels.specialize import NOTHING, write_loop
@@ -55,6 +57,9 @@ class CpuBackend(HostMemory):
     def __init__(self) -> None:
         self.kernels: dict[Any, NativeKernel] = {}
         self.compiled: dict[Any, Any] = {}
+
+    def product_dtype(self, dtype: DType) -> DType:
+        return bfloat16 if dtype is bfloat16 and has_tiles() else super().product_dtype(dtype)
 
     def kernel(self, template: Callable[..., Any], dtypes: Any, words: Any, *more: Any, kind: str) -> NativeKernel:
         """Return the kernel of a template; each process loads it once, from the disk cache if possible.

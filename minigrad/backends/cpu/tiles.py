@@ -1,4 +1,4 @@
-"""The product of bfloat16 by the tiles of AMX: when it is used, the permission of the operating system, its tasks.
+"""The product of bfloat16 by the tiles of AMX: when it is used, and its tasks.
 
 The loops are in `kernels/cpu/tiled.py`.  An operand is packed if its columns or its rows are dense, and copied before
 otherwise.  The products of an element are added in the order of the inner dim, so its bits do not depend on the tasks.
@@ -7,11 +7,6 @@ As with pairs (decision 078), operands and sums below 2**-126 count as 0.  docs/
 
 from __future__ import annotations
 
-import ctypes
-import os
-import sys
-from functools import cache
-
 from minigrad.backends.cpu.family import CpuSteps
 from minigrad.backends.cpu.texts import factor_words
 from minigrad.backends.shared import Ints, Problem
@@ -19,11 +14,9 @@ from minigrad.backends.steps import Value
 from minigrad.core.dtype import bfloat16, float32
 from minigrad.core.layout import Layout
 from minigrad.kernels.cpu import tiled
-from minigrad.kernels.cpu.processor import features
+from minigrad.kernels.cpu.processor import has_tiles
 from minigrad.kernels.cpu.tiled import PAIR, SIDE
 
-NEEDED = frozenset({"amx-tile", "amx-bf16", "avx512f", "avx512bw", "avx512bf16"})
-PRCTL, REQUEST, TILE_DATA = 158, 0x1023, 18  # the numbers of Linux for arch_prctl, ARCH_REQ_XCOMP_PERM and the tiles
 LEAST, MANY = 8, 1 << 13  # minimum number of rows, columns and inner elements, and of multiply-adds of a matrix
 PART = 16  # pairs of tiles of a panel that are multiplied before the next ones: 32 KB
 HIGH, WIDE = 8, 16  # maximum number of panels of a task: its panels then stay in the second-level cache
@@ -31,28 +24,13 @@ TASKS = 16  # number of tasks, for any number of threads
 WORK = 32  # multiply-adds that take as long as one element of an elementwise loop; so does a packed element
 
 
-@cache
-def are_allowed() -> bool:
-    """Return whether this process may use tiles; the first call requests the permission of the operating system.
-
-    Linux reserves 8 KB for the tiles of each thread, and ends a process that uses them without this permission.
-    """
-    if sys.platform != "linux" or not features() >= NEEDED:
-        return False
-    refused: int = ctypes.CDLL(None).syscall(PRCTL, REQUEST, TILE_DATA)
-    return refused == 0
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=are_allowed.cache_clear)
-
-
 def is_tiled(out: Value, a: Value, b: Value, c: Value | None) -> bool:
-    """Return whether a product is computed by tiles; all values must be bfloat16."""
-    if not all(x.dtype is bfloat16 for x in (out, a, b, *((c,) if c else ()))):
+    """Return whether a product is computed by tiles: a and b must be bfloat16, out and c both bfloat16 or float32."""
+    fits = out.dtype in (bfloat16, float32) and (c is None or c.dtype is out.dtype)
+    if not (fits and a.dtype is b.dtype is bfloat16):
         return False
     m, k, n = *a.shape[-2:], b.shape[-1]
-    return min(m, k, n) >= LEAST and m * k * n >= MANY and are_allowed()
+    return min(m, k, n) >= LEAST and m * k * n >= MANY and has_tiles()
 
 
 def add_tiled(steps: CpuSteps, out: Value, a: Value, b: Value, c: Value | None, factors: Ints) -> None:

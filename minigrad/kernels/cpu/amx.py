@@ -4,7 +4,7 @@ A tile is one of eight registers of 16 rows of 64 bytes.  A left tile has 16 row
 16 rows of 16 pairs of bfloat16, the elements of rows 2k and 2k + 1 of the operand.  One instruction adds their product
 to a tile of 16x16 float32.  Four tiles of sums, two left tiles and two right tiles compute a block of SIDE x SIDE
 elements.  A thread must configure the tiles before it uses them, and a process without the permission of the operating
-system ends at the first use: `backends/cpu/tiles.py` requests this permission.  Only generated modules import this
+system ends at the first use: `processor.py` requests this permission.  Only generated modules import this
 file.  They contain its hash, so a change of this file changes the text, and thereby the name, of a kernel.
 
 Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18 ("Programming with Intel
@@ -47,7 +47,8 @@ def tile_functions() -> Functions:
     `step` apart; the rows of a tile are `pitch` apart, and the second one of a pair has the rows after the first one.
 
     store_block(sums, at, c, ca, cm, out, to, pitch, h, w, alpha, beta, more): store alpha * sums, h rows and w columns,
-    in out[to:], whose rows are `pitch` apart; with `more`, add beta * c, whose rows are `cm` apart.
+    in out[to:], whose rows are `pitch` apart; with `more`, add beta * c, whose rows are `cm` apart.  c and out are both
+    bfloat16 or both float32.
 
     With NUMBA_DISABLE_JIT=1 the functions are plain NumPy.
     """
@@ -189,16 +190,30 @@ def _store_block(  # type: ignore[no-untyped-def]
         cm, pitch, h, w, more = (args[k] for k in (4, 7, 8, 9, 12))
         floats, stored = Vectors(builder, "float32", ROWS), Vectors(builder, "int16", SIDE)
         alpha, beta = floats.spread(args[10]), floats.spread(args[11])
-        mask = builder.bitcast(first_bits(builder, w, SIDE), stored.mask)
+        bits = first_bits(builder, w, SIDE)
+        mask = builder.bitcast(bits, stored.mask)
+        parts = [builder.trunc(builder.lshr(bits, ir.Constant(I32, v)), ir.IntType(ROWS)) for v in (0, ROWS)]
+        halves = [(v, builder.bitcast(part, floats.mask)) for v, part in zip((0, ROWS), parts, strict=True)]
+        is_wide = sig.args[5].dtype == types.float32
+
+        def load(line: Any) -> list[Any]:
+            if is_wide:
+                return [floats.load_masked(builder.gep(line, [I64(v)]), half) for v, half in halves]
+            return floats_of(builder, stored.load_masked(line, mask))
+
+        def store(line: list[Any], cell: Any) -> None:
+            if not is_wide:
+                stored.store_masked(builder.bitcast(to_bfloats(builder, *line), stored.vector), cell, mask)
+            for (v, half), x in zip(halves if is_wide else (), line):
+                floats.store_masked(x, builder.gep(cell, [I64(v)]), half)
 
         def row(k: Any, adds: bool) -> None:
             start = builder.gep(block, [builder.mul(k, I64(SIDE))])
             line = [builder.fmul(alpha, floats.load(builder.gep(start, [I64(v)]))) for v in (0, ROWS)]
             if adds:
-                more = floats_of(builder, stored.load_masked(builder.gep(added, [builder.mul(k, cm)]), mask))
+                more = load(builder.gep(added, [builder.mul(k, cm)]))
                 line = [builder.fadd(x, builder.fmul(beta, y)) for x, y in zip(line, more, strict=True)]
-            cell = builder.gep(target, [builder.mul(k, pitch)])
-            stored.store_masked(builder.bitcast(to_bfloats(builder, *line), stored.vector), cell, mask)
+            store(line, builder.gep(target, [builder.mul(k, pitch)]))
 
         with builder.if_else(more) as cases:
             for adds, case in zip((True, False), cases, strict=True):
@@ -250,8 +265,10 @@ def python_functions() -> Functions:
     def store_block(sums, at, c, ca, cm, out, to, pitch, h, w, alpha, beta, more):  # type: ignore[no-untyped-def]
         i, j = np.arange(min(h, SIDE))[:, None], np.arange(min(w, SIDE))
         values = alpha * sums[at + i * SIDE + j]
+        is_wide = out.dtype == np.float32
         if more:
-            values = values + beta * (c[ca + i * cm + j].astype(np.uint32) << np.uint32(16)).view(np.float32)
-        out[to + i * pitch + j] = np.vectorize(float_to_bfloat, otypes=[np.uint16])(values)
+            added = c[ca + i * cm + j]
+            values = values + beta * (added if is_wide else (added.astype(np.uint32) << np.uint32(16)).view(np.float32))
+        out[to + i * pitch + j] = values if is_wide else np.vectorize(float_to_bfloat, otypes=[np.uint16])(values)
 
     return lambda: None, lambda: None, pack_tile, add_block, store_block

@@ -5,7 +5,9 @@ It is the host, unless NUMBA_CPU_NAME and NUMBA_CPU_FEATURES specify another pro
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from functools import cache
 
 import numpy as np
@@ -19,6 +21,8 @@ LEVELS = {
     "x86-64-v3": frozenset(AVX2.split()),
     "x86-64-v2": frozenset(BASE.split()),
 }
+TILES = frozenset({"amx-tile", "amx-bf16", "avx512f", "avx512bw", "avx512bf16"})
+PRCTL, REQUEST, TILE_DATA = 158, 0x1023, 18  # the numbers of Linux for arch_prctl, ARCH_REQ_XCOMP_PERM and the tiles
 
 
 @cache
@@ -45,6 +49,22 @@ def is_zen() -> bool:
 def multiplies_pairs() -> bool:
     """Return whether the processor multiplies pairs of bfloat16, and adds both products to a float32."""
     return {"avx512f", "avx512bf16"} <= features()
+
+
+@cache
+def has_tiles() -> bool:
+    """Return whether this process may use the tiles of AMX; the first call requests the permission of the system.
+
+    Linux reserves 8 KB for the tiles of each thread, and ends a process that uses them without this permission.
+    """
+    if sys.platform != "linux" or not features() >= TILES:
+        return False
+    refused: int = ctypes.CDLL(None).syscall(PRCTL, REQUEST, TILE_DATA)
+    return refused == 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=has_tiles.cache_clear)
 
 
 @cache

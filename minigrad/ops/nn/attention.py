@@ -36,7 +36,8 @@ def scaled_dot_product_attention(
 ) -> Tensor:  # fmt: skip
     """Return softmax(query @ key.mT * scale + attn_mask) @ value.
 
-    float16 and bfloat16 are computed in float32.  If all keys of a query are masked, its row of the result is 0.
+    float16 and bfloat16 are computed in float32; on a processor with AMX, the weights of bfloat16 are rounded to
+    bfloat16, as in PyTorch.  If all keys of a query are masked, its row of the result is 0.
 
     Shapes: the query is (..., L, E), the key is (..., S, E), the value is (..., S, V), and the result is (..., L, V).
     attn_mask: a bool mask that is True for keys that take part, or a float mask that is added to the scores.
@@ -90,17 +91,17 @@ def in_blocks(
     """Return the attention from blocks of scores, without a matrix of all scores."""
     lead = broadcast_shapes(NAME, query.shape[:-2], key.shape[:-2], value.shape[:-2])
     dtype = reduce(promote, [x.dtype for x in (query, key, value)])
-    parts = [flat_heads(wide(x.to(dtype)), lead) for x in (query, key, value)]
+    parts = [flat_heads(x.to(dtype), lead) for x in (query, key, value)]
     n, m = query.shape[-2], key.shape[-2]
     if mask is not None:
         numbers = where(mask, 0.0, -math.inf) if mask.dtype is bool_ else mask
         try:
-            mask = expand(numbers.to(parts[0].dtype), shape=(*(lead or (1,)), n, m))
+            mask = expand(numbers.to(dtype.accumulate), shape=(*(lead or (1,)), n, m))
         except ShapeError:
             raise wrong_mask(mask, (*lead, n, m)) from None
     drawn: Any = (None, None)
     if dropout_p:
-        drawn = shares(math.prod(lead) * n * (m // 2 + 1), parts[0].dtype, query.device)
+        drawn = shares(math.prod(lead) * n * (m // 2 + 1), dtype.accumulate, query.device)
     y = attention(*parts, mask, *drawn, scale=float(scale), causal=causal, dropout=float(dropout_p))
     return reshape(y, (*lead, n, value.shape[-1])).to(query.dtype)
 

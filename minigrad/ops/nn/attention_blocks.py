@@ -1,8 +1,9 @@
 """Attention whose memory grows with the length of a sequence, and not with its square.
 
 The scores of a block of queries are computed in temporary memory of the call, converted to weights, and multiplied by
-the values.  The backward pass computes the scores again, so only query, key and value are saved.  Both passes draw the
-dropout numbers of a block from the same position of the random stream.
+the values.  The scores of half precision are float32; the operands and the weights are, too, unless the backend has
+fast products of their dtype.  The backward pass computes the scores again, so it needs only query, key and value.  Both
+passes draw the dropout numbers of a block from the same position of the random stream.
 
 Sources of the scheme: Rabe and Staats, arXiv 2112.05682; Dao et al., arXiv 2205.14135.
 """
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.steps import Specs, Steps, Value
-from minigrad.core.dtype import bool_, int64
+from minigrad.core.dtype import DType, bool_, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.requests import MapRows, Product, Random
@@ -26,7 +27,7 @@ from minigrad.declare.decorators import kernel, scalar
 from minigrad.ops.creation import ones
 from minigrad.ops.nn.softmax import SOFTMAX, SOFTMAX_BACKWARD, softmax, softmax_gradient
 from minigrad.ops.pointwise.compare import where
-from minigrad.ops.reduction.sums import amax
+from minigrad.ops.reduction.sums import amax, wide
 from minigrad.ops.shape.diagonals import tril
 from minigrad.ops.shape.views import reshape
 from minigrad.runtime.operands import are_plain
@@ -123,7 +124,8 @@ class Attending:
     ) -> None:
         values = iter(steps.operands[len(steps.operands) - len(specs) - bool(mask) - 2 * drawn :])
         self.steps, self.scale, self.causal, self.dropout = steps, scale, causal, dropout
-        self.query, self.key, self.value = (next(values) for _ in specs)
+        self.dtype, self.wide = steps.backend.product_dtype(specs[0].dtype), specs[0].dtype.accumulate
+        self.query, self.key, self.value = (self.converted(next(values)) for _ in specs)
         self.mask = next(values) if mask is not None else None
         self.draws = tuple(values)
         heads, n, m = self.query.shape[0], self.query.shape[1], self.key.shape[1]
@@ -133,9 +135,22 @@ class Attending:
         self.size = max((block.layout.numel for block in self.blocks), default=0)
         self.corners: dict[tuple[int, ...], Value] = {}
 
-    def memory(self, count: int) -> list[Value]:
-        """Return `count` pieces of temporary memory, each for the scores of the largest block."""
-        return [self.steps.work((self.size,), self.query.dtype) for _ in range(count)]
+    def memory(self, *dtypes: DType) -> list[Value]:
+        """Return pieces of temporary memory, each for the elements of the largest block in one of some dtypes."""
+        return [self.steps.work((self.size,), dtype) for dtype in dtypes]
+
+    def converted(self, x: Value) -> Value:
+        """Return an operand in the dtype of products."""
+        if x.dtype is self.dtype:
+            return x
+        copied = self.steps.work(x.shape, self.dtype)
+        self.steps.copy(copied, x)
+        return copied
+
+    def target(self, out: Value, sums: bool) -> Value:
+        """Return the memory for the products of a result, which is rounded once. sums: whether blocks are added."""
+        dtype = self.wide if sums else self.dtype
+        return out if out.dtype is dtype else self.steps.work(out.shape, dtype)
 
     def queries(self, x: Value, block: Block) -> Value:
         """Return the rows of a tensor (heads, queries, ...) that belong to a block."""
@@ -164,7 +179,7 @@ class Attending:
     def corner(self, shape: tuple[int, ...]) -> Value:
         """Return a matrix with -inf above the diagonal and 0 elsewhere, the mask of the last keys of a causal block."""
         if shape not in self.corners:
-            self.corners[shape] = self.steps.constant(np.triu(np.full(shape, -np.inf), 1), self.query.dtype)
+            self.corners[shape] = self.steps.constant(np.triu(np.full(shape, -np.inf), 1), self.wide)
         return self.corners[shape]
 
     def masked(self, mask: Value, block: Block) -> Value:
@@ -219,12 +234,15 @@ def attention(backend, out, query: Tensor, key: Tensor, value: Tensor, mask: Ten
     if not ways.blocks:
         steps.fill(result, 0)
         return steps.launch
-    first, second = ways.memory(2)
+    target = ways.target(result, False)
+    first, second, *third = ways.memory(ways.wide, ways.dtype, *[ways.dtype] * (state is not None))
     for block in ways.blocks:
         weights = ways.weights(block, first, second)
         if state is not None:
-            weights = ways.dropped(weights, ways.numbers(block, first), first)
-        steps.ask(Product(), ways.queries(result, block), weights, ways.keys(ways.value, block))
+            weights = ways.dropped(weights, ways.numbers(block, first), third[0])
+        steps.ask(Product(), ways.queries(target, block), weights, ways.keys(ways.value, block))
+    if target is not result:
+        steps.copy(result, target)
     return steps.launch
 
 
@@ -241,17 +259,19 @@ def attention_backward(
     """Return the gradients of `attention`; the weights are computed again."""
     operands = tuple([x for x in (g, query, key, value, mask, state, limits) if x is not None])
     steps = Steps(backend, (dquery, dkey, dvalue), operands)
-    to_query, to_key, to_value = steps.outs
     ways = Attending(steps, (query, key, value), mask, state is not None, scale, causal, dropout)
     whole = all(block.length == query.shape[1] and block.seen == key.shape[1] for block in ways.blocks)
-    for out in steps.outs if not ways.blocks else () if whole else (to_key, to_value):
+    targets = [ways.target(out, k > 0 and not whole) for k, out in enumerate(steps.outs)]
+    to_query, to_key, to_value = targets
+    for out in targets if not ways.blocks else () if whole else (to_key, to_value):
         steps.fill(out, 0)
-    first, second, third, fourth = ways.memory(4)
+    first, second, third, fourth = ways.memory(ways.wide, ways.dtype, ways.dtype, ways.wide)
+    received = ways.converted(steps.operands[0])
     for block in ways.blocks:
         weights = ways.weights(block, first, second)
         numbers = None if state is None else ways.numbers(block, fourth)
         kept = weights if numbers is None else ways.dropped(weights, numbers, third)
-        incoming, keys = ways.queries(steps.operands[0], block), ways.keys(ways.key, block)
+        incoming, keys = ways.queries(received, block), ways.keys(ways.key, block)
         add(steps, ways.keys(to_value, block), kept.transposed, incoming, 1.0, not whole)
         inner, outer = first.seen(block.layout), third.seen(block.layout)
         steps.ask(Product(), inner, incoming, ways.keys(ways.value, block).transposed)
@@ -260,6 +280,9 @@ def attention_backward(
         steps.ask(MapRows(SOFTMAX_BACKWARD, 2), outer, inner, weights)
         steps.ask(Product(scale, 0), ways.queries(to_query, block), outer, keys)
         add(steps, ways.keys(to_key, block), outer.transposed, ways.queries(ways.query, block), scale, not whole)
+    for out, target in zip(steps.outs, targets, strict=True):
+        if target is not out:
+            steps.copy(out, target)
     return steps.launch
 
 
@@ -278,7 +301,7 @@ def attention_kept(backend, out, query: Tensor, key: Tensor, value: Tensor, mask
     ways = Attending(steps, operands[:3], operands[3] if mask is not None else None, True, scale, causal, dropout)
     (result,) = steps.outs
     steps.fill(result, 0)
-    one, (memory,) = steps.constant(1.0, out.dtype), ways.memory(1)
+    one, (memory,) = steps.constant(1.0, ways.wide), ways.memory(ways.wide)
     for block in ways.blocks:
         numbers = ways.numbers(block, memory)
         every = one.seen(one.layout.expand(numbers.shape))
@@ -291,6 +314,8 @@ def in_tensor_code(
     scale: float, causal: bool, dropout: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the gradients in differentiable tensor code, with a matrix of all scores."""
+    dtype = query.dtype
+    g, query, key, value = (wide(x) for x in (g, query, key, value))
     scores = query @ key.mT * scale
     seen = tril(ones(scores.shape[-2:], dtype=bool_, device=scores.device)) if causal else mask
     weights = softmax(scores, -1) if seen is None else masked_softmax(scores, reshape(seen, (-1, *seen.shape[-2:])))
@@ -299,7 +324,7 @@ def in_tensor_code(
         parts = [x.detach() for x in (query, key, value)]
         kept = attention_kept(*parts, mask, state, limits, scale=scale, causal=causal, dropout=dropout)
     outer = softmax_gradient(g @ value.mT * kept, weights, -1) * scale
-    return outer @ key, outer.mT @ query, (weights * kept).mT @ g
+    return (outer @ key).to(dtype), (outer.mT @ query).to(dtype), ((weights * kept).mT @ g).to(dtype)
 
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
