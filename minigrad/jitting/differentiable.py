@@ -97,6 +97,8 @@ class Backward(Lines):
         self, tensors: Sequence[Tensor], kept: list[Any], numbers: list[Any], gs: list[Tensor | None]
     ) -> list[tuple[int, Tensor]]:
         """Run the program; return its gradients, each with the id of its target."""
+        if self.recorded.error is not None:
+            raise StorageError(f"backward: {str(self.recorded.error).partition(': ')[2]}")
         pull = self.prepared()
         for slot, value in numbers:
             if slot in self.tape.drawn:

@@ -8,6 +8,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
+from minigrad.errors import StorageError
 from minigrad.jitting.program import Program
 from minigrad.runtime.changes import rebind
 from minigrad.runtime.recording import enable_grad
@@ -29,12 +30,14 @@ class Pass(NamedTuple):
     which: the indices of the results that it starts from, among those with a graph.
     targets: the tensors whose gradients it computes.
     pulled: these gradients.
+    error: the reason why the pass cannot run: the function overwrites a value that it needs.
     """
 
     which: tuple[int, ...]
     items: list[Any]
     targets: list[Tensor]
     pulled: list[Made]
+    error: StorageError | None = None
 
 
 class Moved:

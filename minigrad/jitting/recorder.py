@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from operator import is_
 from typing import Any
 
-from minigrad.autodiff.engine import grad
+from minigrad.autodiff.checks import end_of
+from minigrad.autodiff.engine import grad, reachable
 from minigrad.backends.registry import used_devices
 from minigrad.core.device import CPU, REFERENCE, default_device, replaced
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
-from minigrad.errors import RecordingError
+from minigrad.errors import RecordingError, StorageError
 from minigrad.func.trees import flatten
 from minigrad.jitting.draws import Draws, frozen_numbers
 from minigrad.jitting.moving import (
@@ -269,7 +270,13 @@ class Recording:
         variables = [moved.x for moved in self.moved.values() if moved.x.is_variable and moved.x.requires_grad]
         inputs = [*{id(x): x for x in (*variables, *[leaf for _, leaf in self.originals.values()])}.values()]
         first = len(self.program.items)
-        pulled = grad([graph[k] for k in which], inputs, [seeds[k] for k in which], retain, allow_unused=True)
+        ys = [graph[k] for k in which]
+        try:
+            pulled = grad(ys, inputs, [seeds[k] for k in which], retain, allow_unused=True)
+        except StorageError as error:  # it is raised by a backward pass, which may never come
+            del self.program.items[first:]
+            reached = {leaf.id for leaf in reachable(map(end_of, ys))[1]}
+            return Pass(which, [], [leaves.get(id(x), x) for x in inputs if x.id in reached], [], error)
         pairs = [(leaves.get(id(x), x), g) for x, g in zip(inputs, pulled) if g is not None]
         made = [Made(self.program.number(g.storage.buffer), g.layout, g.dtype) for _, g in pairs]
         return Pass(which, self.program.items[first:], [x for x, _ in pairs], made)

@@ -162,7 +162,7 @@ def searched(items: Sequence[Item | HostCall], memory: Mapping[int, Memory]) -> 
         if taken.size:  # the part before, or the part after the launches of other repeats
             before, after = int(taken[0]), int(taken[-1]) + 1
             first, length = (first, before) if before >= length - after else (first + after, length - after)
-        repeat = narrowed(items, first, length, period)
+        repeat = narrowed(items, first, length, period) if is_run(length, period) else None
         if repeat is not None:
             free[repeat.first : repeat.end] = False
             result.append(repeat)
@@ -226,8 +226,13 @@ def runs_of(tokens: NDArray[np.int64], period: int) -> Iterator[tuple[int, int, 
     edges = np.flatnonzero(equal[1:] != equal[:-1])
     for first, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
         length = end - first + period
-        if length >= max(LEAST, ROUNDS * period):
+        if is_run(length, period):
             yield first, length, period
+
+
+def is_run(length: int, period: int) -> bool:
+    """Return whether a number of launches is enough for a repeat."""
+    return length >= max(LEAST, ROUNDS * period)
 
 
 def narrowed(items: Sequence[Any], first: int, length: int, period: int) -> Repeat | None:

@@ -302,3 +302,27 @@ def test_views_of_one_buffer_at_several_offsets_are_those_of_each_round() -> Non
         for _ in range(3):
             x = mg.rand(45, 2, 4)
             assert jitted(x).equal(f(x))
+
+
+def test_the_rest_of_a_run_is_no_repeat_after_others_took_its_rounds() -> None:
+    # A host call, the step of an optimizer, was read as a launch.
+    w, b, x = mg.Var(mg.randn(4, 4)), mg.Var(mg.randn(4)), mg.randn(3, 4)
+    optimizer = mg.optim.Adam([w, b], lr=0.01)
+
+    def step(x: mg.Tensor) -> mg.Tensor:
+        zeros = x - x
+        first, second = zeros, zeros * b
+        mean = second
+        for _ in range(33):
+            first = (zeros @ w + first) * 0.5
+        for _ in range(20):
+            difference = zeros - mean.mean(1, keepdim=True)
+            second = (difference * 0 + (first * 0.9).sigmoid() + second) * 0.5
+        loss = (second * second).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    jitted = mg.jit(step)
+    assert all(jitted(x).isfinite() for _ in range(3))

@@ -17,6 +17,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.host_memory import GAP
+from minigrad.errors import StorageError
 from minigrad.jitting.guards import REFUSED
 from minigrad.jitting.turns import turn
 from minigrad.runtime.observers import Observer, attach, detach
@@ -822,3 +823,23 @@ def test_the_marks_of_pytorchs_compiler_change_nothing() -> None:
         return x if mg.jit.is_scripting() or mg.jit.is_tracing() else x * 2
 
     assert doubled(3) == 6
+
+
+def test_an_overwritten_value_is_an_error_of_the_backward_pass_and_not_of_the_call() -> None:
+    w, state = mg.Var([2.0, 3.0]), mg.tensor([1.0, 1.0])
+
+    def step(x: mg.Tensor) -> tuple[mg.Tensor, mg.Tensor]:
+        spoiled, kept = (state * w).sum(), (x * w).sum()
+        with mg.no_grad():
+            state.mul_(2.0)
+        return spoiled, kept
+
+    jitted = mg.jit(step)
+    for call in range(4):
+        spoiled, kept = jitted(mg.tensor([1.0, 10.0]))
+        assert spoiled.requires_grad and spoiled.item() == 5.0 * 2**call
+        with pytest.raises(StorageError, match=r"backward: mul.* saved its operand 'input'.* changed in place since"):
+            spoiled.backward()
+        w.grad = None
+        kept.backward()
+        assert w.grad is not None and w.grad.tolist() == [1.0, 10.0]
