@@ -91,6 +91,8 @@ def test_division_by_zero_and_infinity():
     by_zero, by_infinity = (one / 0.0).numpy(), (one / complex(np.inf, 0)).numpy()
     assert by_zero[0] == complex(np.inf, np.inf) and np.isnan(by_zero[1]) and by_infinity[:2].tolist() == [0, 0]
     assert np.isnan(by_infinity[2])
+    unknown = mg.tensor([complex(np.nan, 0), complex(0, np.nan), complex(np.nan, 2), complex(np.nan, np.nan)])
+    assert (mg.tensor(1 - 2j, dtype=mg.complex128) / unknown.to(mg.complex128)).isnan().all()
     small = np.array([5e-324j, 1e-310 + 1e-310j])
     np.testing.assert_allclose((mg.tensor(small) / mg.tensor(small)).numpy(), [1, 1])
 

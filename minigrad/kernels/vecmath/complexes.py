@@ -47,7 +47,7 @@ def cdiv(a, b):
     """Return a / b; both parts of b are first divided by the larger one, so that no square overflows."""
     x = abs(b.real)
     y = abs(b.imag)
-    most = x if x > y else y
+    most = x if (x > y) | (x != x) else y
     c = b.real / most
     d = b.imag / most
     square = c * c + d * d
