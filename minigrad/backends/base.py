@@ -51,9 +51,11 @@ class Backend(Calls, Transfers, Lists, ABC):
     """Base class of the backends: the memory and the kernels of one kind of device.
 
     record: the class of the records that services receive.
+    shares_parts: whether the parts of complex numbers are views of their memory.
     """
 
     record: type[Steps] = Steps
+    shares_parts = True
 
     def product_dtype(self, dtype: DType) -> DType:
         """Return the dtype to which the operands of several products are best converted before the first one."""

@@ -53,11 +53,10 @@ class Slot:
         self.nbytes = numel * dtype.itemsize
 
     def view(self, dtype: Any) -> NoReturn:
-        """Raise RecordingError: a program compares positions in memory, and those of parts have another unit."""
+        """Raise RecordingError: see `RecordingBackend.shares_parts`."""
         raise refusal(
-            "views of the parts of complex numbers (x.real, x.imag, view_as_real, view_as_complex) cannot be recorded; "
-            "write x.to(mg.float32) for the real parts, (x * -1j).to(mg.float32) for the imaginary parts, or "
-            "mg.complex(real, imag)"
+            "views of complex numbers as pairs (view_as_real, view_as_complex) cannot be recorded; use x.real, x.imag "
+            "and mg.complex(real, imag)"
         )
 
 
@@ -248,6 +247,8 @@ class RecordingBackend(Backend):
     real: the backend whose launches are recorded.
     device: the device that the twin represents.
     """
+
+    shares_parts = False  # a program compares positions in memory, and those of parts have another unit
 
     def __init__(self, real: Backend, device: Device) -> None:
         self.real, self.device = real, device

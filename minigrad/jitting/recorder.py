@@ -35,6 +35,7 @@ from minigrad.jitting.moving import (
     walkable,
 )
 from minigrad.jitting.outside import Outside
+from minigrad.jitting.parts import check_parts
 from minigrad.jitting.program import NO_ALLOCATOR, HostCall, Program, Slot, real_of, recording, refusal, twin_of
 from minigrad.jitting.symbols import Symbol
 from minigrad.jitting.turns import turn
@@ -157,6 +158,7 @@ class Recording:
             draws.check()
             self.outside.check()
             self.results = [self.result_of(x) for x in self.leaves]
+            check_parts(self.program, {leaf.slot for leaf in self.results if isinstance(leaf, Made)})
             self.final = self.gradients()
             counts = {twin: twin.version - real.version for real, twin in self.storages.items()}
             self.versions = {

@@ -843,3 +843,40 @@ def test_an_overwritten_value_is_an_error_of_the_backward_pass_and_not_of_the_ca
         w.grad = None
         kept.backward()
         assert w.grad is not None and w.grad.tolist() == [1.0, 10.0]
+
+
+def test_parts_of_complex_numbers_are_views_in_effect_or_refused() -> None:
+    start = mg.tensor([1 + 2j, 0.5 - 1j])
+
+    def used(z: mg.Tensor) -> tuple[mg.Tensor, mg.Tensor]:
+        w = z * z
+        shown = w.real + 0
+        w.mul_(2)
+        return shown, w.imag
+
+    def loss(z: mg.Tensor) -> mg.Tensor:
+        w = z * z
+        return (w.real * w.imag.exp()).sum()
+
+    def write_part(z: mg.Tensor) -> mg.Tensor:
+        z.real.mul_(2)
+        return z * 1
+
+    def write_whole(z: mg.Tensor) -> mg.Tensor:
+        w = z * 1
+        part = w.imag
+        w.mul_(2)
+        return part + 1
+
+    jitted = mg.jit(used)
+    for _ in range(3):
+        assert [y.tolist() for y in jitted(start)] == [y.tolist() for y in used(start)]
+    plain, fused, jitted_loss = mg.Var(start), mg.Var(start), mg.jit(loss)
+    for _ in range(3):
+        loss(plain).backward()
+        jitted_loss(fused).backward()
+    assert plain.grad.tolist() == fused.grad.tolist()
+    for function in (write_part, write_whole, lambda z: z.real):
+        refused = mg.jit(function)
+        with pytest.raises(mg.RecordingError, match="while x.real or x.imag shows them"):
+            [refused(start.clone()) for _ in range(3)]

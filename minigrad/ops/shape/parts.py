@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
+from minigrad.backends.registry import backend_of
 from minigrad.core.conditions import Complex, Condition, Wide
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
-from minigrad.declare.decorators import composed, view
+from minigrad.declare.decorators import composed, elementwise, view
 from minigrad.errors import ShapeError
+from minigrad.ops.casting import dtype_of_part
 from minigrad.ops.shape.views import select
 from minigrad.runtime.tensor import Tensor
 
@@ -45,6 +47,18 @@ def as_real(input: Layout):
 def as_complex(input: Layout):
     """Return a view of pairs as complex numbers.  Gradient: the parts of g."""
     return Layout.make(input.shape[:-1], tuple([step // 2 for step in input.strides[:-1]]), input.offset // 2)
+
+
+@elementwise(dtype=dtype_of_part, vjp=(lambda g: g,), linear=True, namespace=(), method=False, label="real")
+def real_copy(x):
+    """Return the real parts as a new tensor, in a program of `mg.jit`, which checks that a view would be equal."""
+    return x.real
+
+
+@elementwise(dtype=dtype_of_part, vjp=(lambda g: g * -1j,), linear=True, namespace=(), method=False, label="imag")
+def imag_copy(x):
+    """Return the imaginary parts as a new tensor, like `real_copy`.  Gradient: -i*g, the factor of d Im(x)."""
+    return x.imag
 
 
 def are_pairs(layout: Layout) -> bool:
@@ -88,13 +102,19 @@ def view_as_complex(input: Annotated[Tensor, Wide, Pairs]) -> Tensor:
 @composed(out=False, method=False)
 def real(input: Tensor) -> Tensor:
     """Return a view of the real parts; a real tensor is returned itself.  Gradient: g."""
-    return select(as_real(input), -1, 0) if input.dtype.is_complex else input
+    if not input.dtype.is_complex:
+        return input
+    shares = backend_of(input.device).shares_parts
+    result: Tensor = select(as_real(input), -1, 0) if shares else real_copy(input)
+    return result
 
 
 @composed(out=False, method=False)
 def imag(input: Annotated[Tensor, Complex]) -> Tensor:
     """Return a view of the imaginary parts.  Gradient: i*g.  Raises DTypeError for a real tensor."""
-    return select(as_real(input), -1, 1)
+    shares = backend_of(input.device).shares_parts
+    result: Tensor = select(as_real(input), -1, 1) if shares else imag_copy(input)
+    return result
 
 
 @composed(out=False)
