@@ -878,5 +878,5 @@ def test_parts_of_complex_numbers_are_views_in_effect_or_refused() -> None:
     assert plain.grad.tolist() == fused.grad.tolist()
     for function in (write_part, write_whole, lambda z: z.real):
         refused = mg.jit(function)
-        with pytest.raises(mg.RecordingError, match="while x.real or x.imag shows them"):
+        with pytest.raises(mg.RecordingError, match=r"while x\.real or x.imag shows them"):
             [refused(start.clone()) for _ in range(3)]
