@@ -58,6 +58,7 @@ from minigrad import dist as dist
 from minigrad import distributed as distributed
 from minigrad import distributions as distributions
 from minigrad.runtime.recording import enable_grad as enable_grad
+from minigrad import fft as fft
 from minigrad import func as func
 from minigrad.runtime.inference import inference_mode as inference_mode
 from minigrad import linalg as linalg

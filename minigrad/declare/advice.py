@@ -73,7 +73,7 @@ FAMILIES: Final = {
     r"^(cudnn|mkldnn|miopen|fbgemm)_|_mkldnn": "minigrad does not call kernels of other libraries; use the op itself",
 }
 # The namespaces that are searched, in this order.
-SPACES: Final = ("", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data", "linalg", "special", "func",
+SPACES: Final = ("", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data", "linalg", "special", "fft", "func",
                  "autograd", "distributions", "nn.init", "nn.utils", "amp", "testing", "viz")  # fmt: skip
 
 # Methods of PyTorch 2.13, and names from its older releases and from NumPy that scripts use.

@@ -1,0 +1,106 @@
+"""Fourier transforms: products with small matrices of roots of unity, and factors between them.
+
+A transform of length n = a*b is a transform of length a, a multiplication by roots of unity, and a transform of length
+b (Cooley and Tukey, "An algorithm for the machine calculation of complex Fourier series", 1965).  A length whose prime
+factors are large is a convolution, computed by transforms of a power of two (Bluestein, "A linear filtering approach
+to the computation of the discrete Fourier transform", 1970).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.backends.base import Backend, serves
+from minigrad.backends.lowering.functions import CONJUGATE, PRODUCT, REAL_PART
+from minigrad.backends.steps import Steps, Value, viewed
+from minigrad.core.requests import Fourier, HermitianFourier, Product, RealFourier
+
+LARGEST = 64  # the largest matrix of a product
+
+
+@serves(Backend, Fourier)
+def fourier(steps: Steps, request: Fourier) -> None:
+    """Transform the rows of a matrix, and scale the result."""
+    (out,), (a,) = steps.outs, steps.operands
+    last, n = len(a.shape) - 1, a.shape[request.dim]
+    source, target = (x.seen(x.layout.transpose(request.dim, last)) for x in (a, out))
+    rows = steps.work((a.layout.numel // n, n), a.dtype)
+    steps.copy(viewed(rows, source.shape), source)
+    sign = 1 if request.inverse else -1
+    found = transformed(steps, rows, sign)
+    steps.each(PRODUCT, target, viewed(found, target.shape), steps.constant(request.scale, a.dtype))
+
+
+def roots(exponents: NDArray[Any], n: int, sign: int) -> NDArray[Any]:
+    """Return e**(2*pi*i*sign*k/n) for each exponent k; the roots of whole quarters of a turn are exact."""
+    quarters, rest = np.divmod(4 * (exponents % n), n)
+    turns = np.array([1, 1j, -1, -1j])[quarters] * np.exp(0.5j * np.pi * rest / n)
+    return turns if sign > 0 else turns.conj()
+
+
+def transformed(steps: Steps, x: Value, sign: int) -> Value:
+    """Return the transforms of the rows of a dense matrix, not scaled."""
+    rows, n = x.shape
+    a = next((k for k in range(min(LARGEST, n), 1, -1) if n % k == 0), 0)
+    if a in (0, n) and n > LARGEST:
+        return convolved(steps, x, sign)
+    result = steps.work(x.shape, x.dtype)
+    if n <= LARGEST:
+        j = np.arange(n)
+        steps.ask(Product(), result, x, steps.constant(roots(np.outer(j, j), n, sign), x.dtype))
+        return result
+    b = n // a
+    j, k = np.arange(a), np.arange(b)
+    matrix = steps.constant(roots(np.outer(j, j), a, sign), x.dtype)
+    parts = steps.work((rows, a, b), x.dtype)
+    steps.ask(Product(), parts, matrix.seen(matrix.layout.expand((rows, a, a))), viewed(x, (rows, a, b)))
+    steps.each(PRODUCT, parts, parts, steps.constant(roots(np.outer(j, k), n, sign), x.dtype))
+    found = viewed(transformed(steps, viewed(parts, (rows * a, b)), sign), (rows, a, b))
+    steps.copy(viewed(result, (rows, b, a)), found.transposed)
+    return result
+
+
+def convolved(steps: Steps, x: Value, sign: int) -> Value:
+    """Return the transforms of rows: -2*j*k = (j - k)**2 - j**2 - k**2, so they are a convolution with a chirp."""
+    rows, n = x.shape
+    size = 1 << (2 * n - 2).bit_length()
+    chirp = roots(np.arange(n) ** 2, 2 * n, sign)
+    filtered = np.zeros(size, np.complex128)
+    filtered[:n] = chirp.conj()
+    filtered[size - n + 1 :] = chirp[:0:-1].conj()
+    factors, padded = steps.constant(chirp, x.dtype), steps.work((rows, size), x.dtype)
+    steps.fill(padded, 0)
+    steps.each(PRODUCT, padded.at(1, 0, n), x, factors)
+    spectrum = transformed(steps, padded, -1)
+    steps.each(PRODUCT, spectrum, spectrum, steps.constant(np.fft.fft(filtered) / size, x.dtype))
+    found, result = transformed(steps, spectrum, 1), steps.work(x.shape, x.dtype)
+    steps.each(PRODUCT, result, found.at(1, 0, n), factors)
+    return result
+
+
+@serves(Backend, RealFourier)
+def real_fourier(steps: Steps, request: RealFourier) -> None:
+    """Transform the numbers as complex numbers, and keep the first half."""
+    (out,), (a,) = steps.outs, steps.operands
+    last = len(a.shape) - 1
+    numbers, found = (steps.work(a.shape, out.dtype) for _ in range(2))
+    steps.copy(numbers, a)
+    steps.ask(Fourier(last, request.inverse, request.scale), found, numbers)
+    steps.copy(out, found.at(last, 0, out.shape[last]))
+
+
+@serves(Backend, HermitianFourier)
+def hermitian_fourier(steps: Steps, request: HermitianFourier) -> None:
+    """Add the conjugates of the second half, transform, and keep the real parts."""
+    (out,), (a,) = steps.outs, steps.operands
+    last, n, m = len(a.shape) - 1, out.shape[-1], a.shape[-1]
+    whole, found = (steps.work(out.shape, a.dtype) for _ in range(2))
+    steps.copy(whole.at(last, 0, m), a)
+    if n > m:
+        mirrored = a.at(last, 1, n - m)
+        steps.each(CONJUGATE, whole.at(last, m, n - m), mirrored.seen(mirrored.layout.flip(last)))
+    steps.ask(Fourier(last, request.inverse, request.scale), found, whole)
+    steps.each(REAL_PART, out, found, compute=a.dtype.compute)
