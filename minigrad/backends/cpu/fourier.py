@@ -1,0 +1,346 @@
+"""Fourier transforms on the CPU: eight independent transforms in the lanes of vectors, in passes of small radices.
+
+One text serves all forms.  A task loads eight lines of equal length m into blocks, transforms them by passes in
+Stockham's order, and stores them.  The eight lines are:
+
+rows     a row of length n = 8*m: the elements l, l + 8, l + 16 ... are line l.  The step `cross` then multiplies the
+         results by factors and transforms across the lines.
+columns  eight neighbouring columns, if the transform is along another dim than the last
+group    eight rows or columns of a length that is no multiple of 8, read element by element
+chirp    a row whose length has a large prime factor, as a convolution (Bluestein) of two transforms of the form rows
+real     a row of 2*h real numbers, as h complex numbers; `combine` then separates even and odd elements
+hermitian  the reverse of real
+
+A task never depends on the number of threads, so the results are equal for any number of threads.
+
+Source: Van Loan, Computational Frameworks for the Fast Fourier Transform, 1992, sections 1.7, 3.2, 4.2 and 4.3.
+"""
+
+# ruff: noqa: F821
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps
+from minigrad.backends.lowering.fourier import roots
+from minigrad.backends.steps import Value
+from minigrad.core import requests
+from minigrad.core.dtype import DType
+from minigrad.core.op import Spec
+from minigrad.kernels.cpu.target import imported
+from minigrad.kernels.fields import Fields, loop
+
+ROWS, COLUMNS, GROUP, CHIRP, REAL, HERMITIAN = range(6)
+RADICES = (8, 4, 2, 3, 5, 7, 11, 13)
+STEPS = ("spread", "spread_product", "join", "cross", "combine", "last_4", "last_8", *[f"pass_{r}" for r in RADICES])
+Array = NDArray[Any]
+
+
+def steps_in_registers(words: Any, dtype: DType, functions: Sequence[Any]) -> str:
+    """Return the lines that define the steps of `butterflies.py`."""
+    lines = [f'{name} = step_of("{name}", "{dtype}")' for name in STEPS]
+    return imported("butterflies", "step_of", *lines, beside=["emitting.py", "vectors.py"])
+
+
+@loop(
+    Fields(
+        "kind n m inverse inner lines line result cross extra spectrum scale passes rank",
+        "radices[passes] sizes[rank] strides[rank]", "start", results=False,
+    ),
+    imports=steps_in_registers,
+)  # fmt: skip
+def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
+    """Transform the lines of each task.
+
+    n, m: the lengths of a line in memory and of the lines in blocks.  inner: the distance of the elements of a line.
+    lines: the count of all lines.  line, result: the numbers of reals in the buffer of a line, and in a line of `out`.
+    cross, extra, spectrum, scale: positions in `factors`.
+    """
+    m = N.m
+    n = N.n
+    is_columns = N.kind == COLUMNS
+    is_group = N.kind == GROUP
+    is_chirp = N.kind == CHIRP
+    is_real = N.kind == REAL
+    is_hermitian = N.kind == HERMITIAN
+    a = workspace(16 * m, T)
+    b = workspace(16 * m, T)
+    line = workspace(N.line, T)
+    bases = workspace(8, np.int64)
+    for u in range(first, last):
+        rest = u
+        at = N.start[0]
+        walk(rest, N.sizes, at=N.strides)
+        to = u * N.result
+        flag = N.inverse
+        x = in_0
+        if is_columns:
+            blocks = (N.inner + 7) // 8
+            to = 2 * (u // blocks * n * N.inner + min(u % blocks * 8, N.inner - 8))
+            at = N.start[0] + to
+        elif is_group:
+            for k in range(8):
+                i = min(8 * u + k, N.lines - 1)
+                bases[k] = 2 * (i // N.inner * n * N.inner + i % N.inner)
+        elif is_chirp:
+            p = N.extra
+            for j in range(2 * n, N.line):
+                line[j] = T(0)
+            for j in range(0, 2 * n, 2):
+                re = in_0[at + j]
+                im = in_0[at + j + 1]
+                line[j] = re * factors[p + j] - im * factors[p + j + 1]
+                line[j + 1] = re * factors[p + j + 1] + im * factors[p + j]
+        elif is_hermitian:
+            for k in range(0, 8 * m, 8):
+                combine(in_0, at + 2 * k, at + 2 * (8 * m - k - 7), line, 2 * k, 0, factors, N.extra + 2 * k, flag)
+            line[0] = in_0[at] + in_0[at + 16 * m]  # the imaginary parts of these two terms have no effect
+            line[1] = in_0[at] - in_0[at + 16 * m]
+            flag = 1
+        if is_chirp or is_hermitian:
+            x = line
+            at = 0
+        elif is_real:
+            flag = 0
+        for turn in range(2 if is_chirp else 1):
+            # ---- load
+            if is_group:
+                for k in range(8):
+                    for j in range(m):
+                        i = N.start[0] + bases[k] + 2 * j * N.inner
+                        a[16 * j + k] = in_0[i + N.inverse]
+                        a[16 * j + 8 + k] = in_0[i + 1 - N.inverse]
+            elif is_chirp and turn == 1:
+                flag = 1
+                for j in range(m):
+                    spread_product(line, 16 * j, 0, a, 16 * j, 0, factors, N.spectrum + 16 * j, 1)
+            else:
+                pitch = 2 * N.inner if is_columns else 16
+                for j in range(m):
+                    spread(x, at + pitch * j, 0, a, 16 * j, 0, factors, 0, flag)
+            # ---- passes
+            size = m
+            run = 1
+            p = 0
+            for k in range(N.passes):
+                radix = N.radices[k]
+                size //= radix
+                if size == 1 and radix == 8:
+                    last_8(a, 0, 1, b, 0, run, factors, p, 0)
+                elif size == 1 and radix == 4:
+                    last_4(a, 0, 1, b, 0, run, factors, p, 0)
+                elif radix == 8:
+                    pass_8(a, 0, size, b, 0, run, factors, p, 0)
+                elif radix == 4:
+                    pass_4(a, 0, size, b, 0, run, factors, p, 0)
+                elif radix == 2:
+                    pass_2(a, 0, size, b, 0, run, factors, p, 0)
+                elif radix == 3:
+                    pass_3(a, 0, size, b, 0, run, factors, p, 0)
+                elif radix == 5:
+                    pass_5(a, 0, size, b, 0, run, factors, p, 0)
+                elif radix == 7:
+                    pass_7(a, 0, size, b, 0, run, factors, p, 0)
+                elif radix == 11:
+                    pass_11(a, 0, size, b, 0, run, factors, p, 0)
+                else:
+                    pass_13(a, 0, size, b, 0, run, factors, p, 0)
+                p += 2 * (radix - 1) * size
+                run *= radix
+                a, b = b, a
+            # ---- store
+            if is_columns:
+                for j in range(m):
+                    join(a, 16 * j, 0, out, to + 2 * N.inner * j, 0, factors, N.scale, flag)
+            elif is_group:
+                for k in range(min(8, N.lines - 8 * u)):
+                    for j in range(m):
+                        i = bases[k] + 2 * j * N.inner
+                        out[i + N.inverse] = a[16 * j + k] * factors[N.scale]
+                        out[i + 1 - N.inverse] = a[16 * j + 8 + k] * factors[N.scale]
+            elif is_chirp or is_real:
+                for j in range(0, m, 8):
+                    k = min(j, m - 8)
+                    cross(a, 16 * k, 0, line, 2 * k, 2 * m, factors, N.cross + 16 * k, flag)
+            else:
+                for j in range(0, m, 8):
+                    k = min(j, m - 8)
+                    cross(a, 16 * k, 0, out, to + 2 * k, 2 * m, factors, N.cross + 16 * k, flag)
+        if is_chirp:
+            p = N.extra
+            for j in range(0, 2 * n, 2):
+                out[to + j] = line[j] * factors[p + j] - line[j + 1] * factors[p + j + 1]
+                out[to + j + 1] = line[j] * factors[p + j + 1] + line[j + 1] * factors[p + j]
+        elif is_real:
+            h = 8 * m
+            line[2 * h] = line[0]
+            line[2 * h + 1] = line[1]
+            for j in range(0, h + 1, 8):
+                k = min(j, h - 7)
+                combine(line, 2 * k, 2 * (h - k - 7), out, to + 2 * k, 0, factors, N.extra + 2 * k, N.inverse)
+    leave(a)
+    leave(b)
+    leave(line)
+    leave(bases)
+
+
+# ---- plans -----------------------------------------------------------------------------------------------------------
+
+
+def radices_of(n: int) -> tuple[int, ...] | None:
+    """Return the radices of the passes for a length, large ones first; None if a prime factor is too large."""
+    found = []
+    for radix in sorted(RADICES, reverse=True):
+        while n % radix == 0:
+            found.append(radix)
+            n //= radix
+    found.sort(key=lambda radix: radix in (8, 4))  # the last pass of one of these radices needs no factors
+    return tuple(found) if n == 1 else None
+
+
+def pass_factors(m: int) -> list[Array]:
+    """Return the factors of each pass of a transform of length m, and `cross` factors are not among them."""
+    result, size = [], m
+    for radix in radices_of(m) or ():
+        size //= radix
+        result.append(roots(np.outer(np.arange(size), np.arange(1, radix)), size * radix, -1).reshape(-1))
+    return result
+
+
+def as_reals(*parts: Array) -> Array:
+    """Return complex numbers as pairs of real numbers."""
+    return np.concatenate([np.asarray(part, np.complex128).reshape(-1) for part in parts]).view(np.float64)
+
+
+def blocks(terms: Array) -> Array:
+    """Return rows of eight complex numbers as blocks."""
+    return np.stack([terms.real, terms.imag], 1).reshape(-1)
+
+
+def cross_factors(m: int, scale: float) -> Array:
+    """Return the blocks by which `cross` multiplies the results of eight lines of length m."""
+    return blocks(roots(np.outer(np.arange(m), np.arange(8)), 8 * m, -1) * scale)
+
+
+class Plan(NamedTuple):
+    """The numbers and the factors of a kind of transform.
+
+    numbers: those of `transform` that depend on the length.  table: its factors.
+    """
+
+    numbers: dict[str, Any]
+    table: Array
+
+
+def is_row(n: int) -> bool:
+    """Return whether a row of this length is transformed as eight lines."""
+    return n % 8 == 0 and n >= 64 and radices_of(n // 8) is not None
+
+
+@lru_cache(maxsize=64)
+def plan_of(form: int, n: int, inverse: bool, scale: float) -> Plan:
+    """Return the numbers and factors of `transform` for lines of length n."""
+    size = n
+    tables: dict[str, Array] = {}
+    if form == CHIRP:
+        size = max(64, 1 << (2 * n - 2).bit_length())
+        chirp = roots(np.arange(n) ** 2, 2 * n, 1 if inverse else -1)
+        filtered = np.zeros(size, np.complex128)
+        filtered[:n] = chirp.conj()
+        filtered[size - n + 1 :] = chirp[:0:-1].conj()
+        tables = {"extra": as_reals(chirp), "spectrum": as_reals(np.fft.fft(filtered) * (scale / size))}
+    elif form in (REAL, HERMITIAN):
+        size, k = n // 2, np.arange(n // 2 + 1)
+        turns = roots(k, n, 1 if form == HERMITIAN and inverse else -1) * (1j if form == HERMITIAN and inverse else -1j)
+        tables = {"extra": as_reals(turns)}
+    m = size if form in (COLUMNS, GROUP) else size // 8
+    first = as_reals(*pass_factors(m)) if m > 1 else np.zeros(0)
+    tables |= {"cross": cross_factors(m, {CHIRP: 1.0, REAL: scale / 2}.get(form, scale)), "scale": np.full(1, scale)}
+    positions = dict.fromkeys(("extra", "spectrum"), 0)
+    for name, table in tables.items():
+        positions[name] = len(first)
+        first = np.concatenate([first, table])
+    line = {CHIRP: 2 * size, REAL: 2 * size + 2, HERMITIAN: 2 * size}.get(form, 0)
+    # The tables of a chirp determine its direction; `combine` of terms that are conjugated needs the conjugate table.
+    flag = inverse if form != HERMITIAN else not inverse
+    flag = flag and form != CHIRP
+    numbers = {"kind": form, "n": n, "m": m, "radices": radices_of(m), "line": line, "inverse": flag, **positions}
+    return Plan(numbers, first)
+
+
+# ---- services --------------------------------------------------------------------------------------------------------
+
+
+def run(steps: CpuSteps, form: int, out: Value, a: Value, n: int, request: Any, tasks: int, inner: int = 1) -> None:
+    """Add the step that transforms lines of length n; a has dense lines for the forms of rows, and else is dense."""
+    plan = plan_of(form, n, request.inverse, request.scale)
+    real = out.dtype.to_real()
+    factors = steps.constant(plan.table, real)
+    width = 2 if a.dtype.is_complex else 1
+    whole = a.layout.strides[:-1] if form in (ROWS, CHIRP, REAL, HERMITIAN) else ()
+    sizes = a.shape[: len(whole)]
+    source, target = (Value(x.slot, Spec(x.layout, real)) for x in (a, out))
+    steps.run(
+        transform, source, factors, target, tasks=tasks, dtypes=(real, real, real), compute=real.compute,
+        cost=4 * max(1, n.bit_length()), each=[(width * a.layout.offset,)], sizes=sizes,
+        strides=tuple([width * step for step in whole]), inner=inner, lines=a.layout.numel // n,
+        result=out.shape[-1] * (2 if out.dtype.is_complex else 1), **plan.numbers,
+    )  # fmt: skip
+
+
+def with_dense_lines(steps: CpuSteps, a: Value) -> Value:
+    """Return a value whose last dim is dense: itself, or a copy."""
+    return a if a.layout.strides[-1] == 1 or a.shape[-1] == 1 else steps.dense(a)
+
+
+@serves(CpuBackend, requests.Fourier)
+def fourier(steps: CpuSteps, request: requests.Fourier) -> None:
+    (out,), (a,) = steps.outs, steps.operands
+    dim, n = request.dim, a.shape[request.dim]
+    inner, lines = prod(a.shape[dim + 1 :]), a.layout.numel // n
+    if inner == 1 and is_row(n):
+        run(steps, ROWS, out, with_dense_lines(steps, a), n, request, lines)
+    elif radices_of(n) is None and inner == 1:
+        run(steps, CHIRP, out, with_dense_lines(steps, a), n, request, lines)
+    elif radices_of(n) is None:
+        order = [d for d in range(len(a.shape)) if d != dim] + [dim]
+        moved = a.seen(a.layout.permute(order))
+        found = steps.work(moved.shape, a.dtype)
+        run(steps, CHIRP, found, with_dense_lines(steps, moved), n, request, lines)
+        steps.copy(out.seen(out.layout.permute(order)), found)
+    elif inner >= 8:
+        run(steps, COLUMNS, out, steps.dense(a), n, request, lines // inner * -(-inner // 8), inner)
+    else:
+        run(steps, GROUP, out, steps.dense(a), n, request, -(-lines // 8), inner)
+
+
+def is_halved(n: int) -> bool:
+    """Return whether a row of n real numbers is transformed as n/2 complex numbers."""
+    return n % 2 == 0 and is_row(n // 2)
+
+
+@serves(CpuBackend, requests.RealFourier)
+def real_fourier(steps: CpuSteps, request: requests.RealFourier) -> Any:
+    (out,), (a,) = steps.outs, steps.operands
+    n = a.shape[-1]
+    if not is_halved(n):
+        return steps.lower(request)
+    run(steps, REAL, out, with_dense_lines(steps, a), n, request, a.layout.numel // n)
+    return None
+
+
+@serves(CpuBackend, requests.HermitianFourier)
+def hermitian_fourier(steps: CpuSteps, request: requests.HermitianFourier) -> Any:
+    (out,), (a,) = steps.outs, steps.operands
+    n = out.shape[-1]
+    if not is_halved(n):
+        return steps.lower(request)
+    run(steps, HERMITIAN, out, with_dense_lines(steps, a), n, request, out.layout.numel // n)
+    return None
