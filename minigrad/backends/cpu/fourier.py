@@ -38,8 +38,11 @@ from minigrad.kernels.cpu.target import imported
 from minigrad.kernels.fields import Fields, loop
 
 ROWS, COLUMNS, GROUP, CHIRP, REAL, HERMITIAN = range(6)
-RADICES = (8, 4, 2, 3, 5, 7, 11, 13)
-STEPS = ("spread", "spread_product", "join", "cross", "combine", "last_4", "last_8", *[f"pass_{r}" for r in RADICES])
+RADICES = (8, 4, 2, 3, 5, 7)
+STEPS = (
+    "spread", "spread_product", "product", "join", "cross", "square", "combine", "first_4", "first_5", "first_8", "last_4", "last_8",
+    *[f"pass_{radix}" for radix in RADICES],
+)  # fmt: skip
 Array = NDArray[Any]
 
 
@@ -65,6 +68,7 @@ def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
     """
     m = N.m
     n = N.n
+    inner = N.inner
     is_columns = N.kind == COLUMNS
     is_group = N.kind == GROUP
     is_chirp = N.kind == CHIRP
@@ -80,51 +84,54 @@ def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
         walk(rest, N.sizes, at=N.strides)
         to = u * N.result
         flag = N.inverse
+        if m == 8 and N.kind == ROWS:
+            square(in_0, at, 0, out, to, 0, factors, N.cross, flag)
+            continue
         x = in_0
         if is_columns:
-            blocks = (N.inner + 7) // 8
-            to = 2 * (u // blocks * n * N.inner + min(u % blocks * 8, N.inner - 8))
+            blocks = (inner + 7) // 8
+            to = 2 * (u // blocks * n * inner + min(u % blocks * 8, inner - 8))
             at = N.start[0] + to
         elif is_group:
             for k in range(8):
                 i = min(8 * u + k, N.lines - 1)
-                bases[k] = 2 * (i // N.inner * n * N.inner + i % N.inner)
+                bases[k] = 2 * (i // inner * n * inner + i % inner)
         elif is_chirp:
-            p = N.extra
-            for j in range(2 * n, N.line):
+            for j in range(2 * (n - n % 8), 2 * n):
+                line[j % 16] = in_0[at + j]
+            for j in range(2 * (n % 8), 16):
                 line[j] = T(0)
-            for j in range(0, 2 * n, 2):
-                re = in_0[at + j]
-                im = in_0[at + j + 1]
-                line[j] = re * factors[p + j] - im * factors[p + j + 1]
-                line[j + 1] = re * factors[p + j + 1] + im * factors[p + j]
+            for j in range(16 * (n // 8 + 1), 16 * m):
+                a[j] = T(0)
+            for j in range(n // 8):
+                spread_product(in_0, at + 16 * j, 0, a, 16 * j, 0, factors, N.extra + 16 * j, 0)
+            spread_product(line, 0, 0, a, 16 * (n // 8), 0, factors, N.extra + 16 * (n // 8), 0)
         elif is_hermitian:
             for k in range(0, 8 * m, 8):
                 combine(in_0, at + 2 * k, at + 2 * (8 * m - k - 7), line, 2 * k, 0, factors, N.extra + 2 * k, flag)
             line[0] = in_0[at] + in_0[at + 16 * m]  # the imaginary parts of these two terms have no effect
             line[1] = in_0[at] - in_0[at + 16 * m]
             flag = 1
-        if is_chirp or is_hermitian:
             x = line
             at = 0
         elif is_real:
             flag = 0
+        z = line if is_chirp or is_real else out
+        goal = 0 if is_chirp or is_real else to
         for turn in range(2 if is_chirp else 1):
             # ---- load
             if is_group:
                 for k in range(8):
                     for j in range(m):
-                        i = N.start[0] + bases[k] + 2 * j * N.inner
+                        i = N.start[0] + bases[k] + 2 * j * inner
                         a[16 * j + k] = in_0[i + N.inverse]
                         a[16 * j + 8 + k] = in_0[i + 1 - N.inverse]
-            elif is_chirp and turn == 1:
+            elif turn == 1:
                 flag = 1
                 for j in range(m):
                     spread_product(line, 16 * j, 0, a, 16 * j, 0, factors, N.spectrum + 16 * j, 1)
-            else:
-                pitch = 2 * N.inner if is_columns else 16
-                for j in range(m):
-                    spread(x, at + pitch * j, 0, a, 16 * j, 0, factors, 0, flag)
+            fresh = not (is_group or is_chirp)
+            pitch = 2 * inner if is_columns else 16
             # ---- passes
             size = m
             run = 1
@@ -132,52 +139,54 @@ def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
             for k in range(N.passes):
                 radix = N.radices[k]
                 size //= radix
-                if size == 1 and radix == 8:
-                    last_8(a, 0, 1, b, 0, run, factors, p, 0)
-                elif size == 1 and radix == 4:
-                    last_4(a, 0, 1, b, 0, run, factors, p, 0)
-                elif radix == 8:
-                    pass_8(a, 0, size, b, 0, run, factors, p, 0)
-                elif radix == 4:
-                    pass_4(a, 0, size, b, 0, run, factors, p, 0)
-                elif radix == 2:
-                    pass_2(a, 0, size, b, 0, run, factors, p, 0)
-                elif radix == 3:
-                    pass_3(a, 0, size, b, 0, run, factors, p, 0)
-                elif radix == 5:
-                    pass_5(a, 0, size, b, 0, run, factors, p, 0)
-                elif radix == 7:
-                    pass_7(a, 0, size, b, 0, run, factors, p, 0)
-                elif radix == 11:
-                    pass_11(a, 0, size, b, 0, run, factors, p, 0)
+                if fresh and radix == 8:
+                    first_8(x, at, size, b, 0, pitch, factors, p, flag)
+                elif fresh and radix == 4:
+                    first_4(x, at, size, b, 0, pitch, factors, p, flag)
+                elif fresh and radix == 5:
+                    first_5(x, at, size, b, 0, pitch, factors, p, flag)
                 else:
-                    pass_13(a, 0, size, b, 0, run, factors, p, 0)
+                    if fresh:
+                        for j in range(m):
+                            spread(x, at + pitch * j, 0, a, 16 * j, 0, factors, 0, flag)
+                    if size == 1 and radix == 8:
+                        last_8(a, 0, 1, b, 0, run, factors, p, 0)
+                    elif size == 1 and radix == 4:
+                        last_4(a, 0, 1, b, 0, run, factors, p, 0)
+                    elif radix == 8:
+                        pass_8(a, 0, size, b, 0, run, factors, p, 0)
+                    elif radix == 4:
+                        pass_4(a, 0, size, b, 0, run, factors, p, 0)
+                    elif radix == 2:
+                        pass_2(a, 0, size, b, 0, run, factors, p, 0)
+                    elif radix == 3:
+                        pass_3(a, 0, size, b, 0, run, factors, p, 0)
+                    elif radix == 5:
+                        pass_5(a, 0, size, b, 0, run, factors, p, 0)
+                    else:
+                        pass_7(a, 0, size, b, 0, run, factors, p, 0)
+                fresh = False
                 p += 2 * (radix - 1) * size
                 run *= radix
                 a, b = b, a
             # ---- store
             if is_columns:
                 for j in range(m):
-                    join(a, 16 * j, 0, out, to + 2 * N.inner * j, 0, factors, N.scale, flag)
+                    join(a, 16 * j, 0, out, to + 2 * inner * j, 0, factors, N.scale, flag)
             elif is_group:
                 for k in range(min(8, N.lines - 8 * u)):
                     for j in range(m):
-                        i = bases[k] + 2 * j * N.inner
+                        i = bases[k] + 2 * j * inner
                         out[i + N.inverse] = a[16 * j + k] * factors[N.scale]
                         out[i + 1 - N.inverse] = a[16 * j + 8 + k] * factors[N.scale]
-            elif is_chirp or is_real:
-                for j in range(0, m, 8):
-                    k = min(j, m - 8)
-                    cross(a, 16 * k, 0, line, 2 * k, 2 * m, factors, N.cross + 16 * k, flag)
             else:
                 for j in range(0, m, 8):
                     k = min(j, m - 8)
-                    cross(a, 16 * k, 0, out, to + 2 * k, 2 * m, factors, N.cross + 16 * k, flag)
+                    cross(a, 16 * k, 0, z, goal + 2 * k, 2 * m, factors, N.cross + 16 * k, flag)
         if is_chirp:
-            p = N.extra
-            for j in range(0, 2 * n, 2):
-                out[to + j] = line[j] * factors[p + j] - line[j + 1] * factors[p + j + 1]
-                out[to + j + 1] = line[j] * factors[p + j + 1] + line[j + 1] * factors[p + j]
+            for j in range(0, n, 8):
+                k = min(j, n - 8)
+                product(line, 2 * k, 0, out, to + 2 * k, 0, factors, N.extra + 2 * k, 0)
         elif is_real:
             h = 8 * m
             line[2 * h] = line[0]
@@ -197,12 +206,19 @@ def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
 def radices_of(n: int) -> tuple[int, ...] | None:
     """Return the radices of the passes for a length, large ones first; None if a prime factor is too large."""
     found = []
-    for radix in sorted(RADICES, reverse=True):
+    for radix in (7, 5, 3):
         while n % radix == 0:
             found.append(radix)
             n //= radix
-    found.sort(key=lambda radix: radix in (8, 4))  # the last pass of one of these radices needs no factors
-    return tuple(found) if n == 1 else None
+    twos = n.bit_length() - 1
+    if n != 1 << twos:
+        return None
+    if twos % 3 == 1:
+        found += [2] if twos == 1 else [4, 4]
+    elif twos % 3 == 2:
+        found.append(4)
+    found += [8] * ((twos - 2 * (twos % 3 == 2) - 4 * (twos % 3 == 1)) // 3)
+    return tuple(found)
 
 
 def pass_factors(m: int) -> list[Array]:
@@ -255,7 +271,7 @@ def plan_of(form: int, n: int, inverse: bool, scale: float) -> Plan:
         filtered = np.zeros(size, np.complex128)
         filtered[:n] = chirp.conj()
         filtered[size - n + 1 :] = chirp[:0:-1].conj()
-        tables = {"extra": as_reals(chirp), "spectrum": as_reals(np.fft.fft(filtered) * (scale / size))}
+        tables = {"extra": as_reals(chirp, np.zeros(8)), "spectrum": as_reals(np.fft.fft(filtered) * (scale / size))}
     elif form in (REAL, HERMITIAN):
         size, k = n // 2, np.arange(n // 2 + 1)
         turns = roots(k, n, 1 if form == HERMITIAN and inverse else -1) * (1j if form == HERMITIAN and inverse else -1j)

@@ -37,10 +37,12 @@ def times(z: Block, w: Block) -> Block:
 
 
 def plus(a: Block, b: Block) -> Block:
+    """Return a sum of blocks."""
     return a[0] + b[0], a[1] + b[1]
 
 
 def minus(a: Block, b: Block) -> Block:
+    """Return a difference of blocks."""
     return a[0] - b[0], a[1] - b[1]
 
 
@@ -99,6 +101,11 @@ def spread_product(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-unty
     y.put_block(to, exchanged(times(x.pairs(at), w.pairs(p)), flag))
 
 
+def product(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
+    """Store the products of pairs and pairs of w as pairs."""
+    y.put_pairs(to, times(x.pairs(at), w.pairs(p)))
+
+
 def join(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     """Store a block, multiplied by w[p], as pairs."""
     re, im = x.block(at)
@@ -131,6 +138,24 @@ def whole_pass(radix: int) -> Callable[..., None]:
     return passed
 
 
+def first_pass(radix: int) -> Callable[..., None]:
+    """Return `whole_pass` for the first pass, which reads pairs: the lines of eight elements are `gap` apart."""
+
+    def passed(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
+        count = 2 * (radix - 1)
+
+        def of_factor(j):  # type: ignore[no-untyped-def]
+            z = transformed([exchanged(x.pairs(at + (j + step * k) * gap), flag) for k in range(radix)])
+            for k, block in enumerate(z):
+                at_factor = p + j * count + (2 * k - 2)
+                block = times(block, (w.number(at_factor), w.number(at_factor + 1))) if k else block
+                y.put_block(to + (j * radix + k) * (2 * LANES), block)
+
+        x.repeat(step, of_factor)
+
+    return passed
+
+
 def last_pass(radix: int) -> Callable[..., None]:
     """Return the step of a pass whose factors are all 1: its transforms have no common factors left."""
 
@@ -149,11 +174,21 @@ def last_pass(radix: int) -> Callable[..., None]:
 
 def cross(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     """Multiply eight blocks by blocks of w, transform the eight numbers of each, and store term k of all as pairs."""
-    size = 2 * LANES
-    z = [times(x.block(at + size * k), w.block(p + size * k)) for k in range(LANES)]
+    cross_of([x.block(at + (2 * LANES * k)) for k in range(LANES)], x, y, to, gap, w, p, flag)
+
+
+def cross_of(z: list[Block], x: Any, y: Any, to: Any, gap: Any, w: Any, p: Any, flag: Any) -> None:
+    """Do the same for blocks in registers."""
+    z = [times(block, w.block(p + (2 * LANES * k))) for k, block in enumerate(z)]
     parts = [x.turned([block[part] for block in z]) for part in (0, 1)]
     for k, block in enumerate(eight(list(zip(*parts)))):
         y.put_pairs(to + gap * k, exchanged(block, flag))
+
+
+def square(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
+    """Transform a row of 64 numbers: a pass of radix 8, and `cross`."""
+    z = eight([exchanged(x.pairs(at + (2 * LANES * k)), flag) for k in range(LANES)])
+    cross_of(z, x, y, to, 2 * LANES, w, p, flag)
 
 
 def combine(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
@@ -167,10 +202,11 @@ def combine(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def
     y.put_pairs(to, (re, flag.choose(-im, im)))
 
 
-RADICES = (2, 3, 4, 5, 7, 8, 11, 13)
+RADICES = (2, 3, 4, 5, 7, 8)
 STEPS: dict[str, Callable[..., None]] = {
-    "spread": spread, "spread_product": spread_product, "join": join, "cross": cross, "combine": combine,
+    "spread": spread, "spread_product": spread_product, "product": product, "join": join, "cross": cross, "square": square, "combine": combine,
     **{f"pass_{radix}": whole_pass(radix) for radix in RADICES}, "last_4": last_pass(4), "last_8": last_pass(8),
+    **{f"first_{radix}": first_pass(radix) for radix in (4, 5, 8)},
 }  # fmt: skip
 
 
