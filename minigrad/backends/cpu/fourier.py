@@ -34,6 +34,7 @@ from minigrad.backends.steps import Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
+from minigrad.kernels.cpu.processor import PARTED
 from minigrad.kernels.cpu.target import imported
 from minigrad.kernels.fields import Fields, loop
 
@@ -49,7 +50,7 @@ Array = NDArray[Any]
 def steps_in_registers(words: Any, dtype: DType, functions: Sequence[Any]) -> str:
     """Return the lines that define the steps of `butterflies.py`."""
     lines = [f'{name} = step_of("{name}", "{dtype}")' for name in STEPS]
-    return imported("butterflies", "step_of", *lines, beside=["emitting.py", "vectors.py"])
+    return imported("butterflies", "step_of", *lines, beside=["emitting.py", "processor.py", "vectors.py"])
 
 
 @loop(
@@ -240,9 +241,9 @@ def blocks(terms: Array) -> Array:
     return np.stack([terms.real, terms.imag], 1).reshape(-1)
 
 
-def cross_factors(m: int, scale: float) -> Array:
+def cross_factors(m: int, scale: float, order: Sequence[int]) -> Array:
     """Return the blocks by which `cross` multiplies the results of eight lines of length m."""
-    return blocks(roots(np.outer(np.arange(m), np.arange(8)), 8 * m, -1) * scale)
+    return blocks(roots(np.outer(np.arange(m), order), 8 * m, -1) * scale)
 
 
 class Plan(NamedTuple):
@@ -261,7 +262,7 @@ def is_row(n: int) -> bool:
 
 
 @lru_cache(maxsize=64)
-def plan_of(form: int, n: int, inverse: bool, scale: float) -> Plan:
+def plan_of(form: int, n: int, inverse: bool, scale: float, order: Sequence[int]) -> Plan:
     """Return the numbers and factors of `transform` for lines of length n."""
     size = n
     tables: dict[str, Array] = {}
@@ -278,7 +279,10 @@ def plan_of(form: int, n: int, inverse: bool, scale: float) -> Plan:
         tables = {"extra": as_reals(turns)}
     m = size if form in (COLUMNS, GROUP) else size // 8
     first = as_reals(*pass_factors(m)) if m > 1 else np.zeros(0)
-    tables |= {"cross": cross_factors(m, {CHIRP: 1.0, REAL: scale / 2}.get(form, scale)), "scale": np.full(1, scale)}
+    tables |= {
+        "cross": cross_factors(m, {CHIRP: 1.0, REAL: scale / 2}.get(form, scale), order),
+        "scale": np.full(1, scale),
+    }
     positions = dict.fromkeys(("extra", "spectrum"), 0)
     for name, table in tables.items():
         positions[name] = len(first)
@@ -296,8 +300,8 @@ def plan_of(form: int, n: int, inverse: bool, scale: float) -> Plan:
 
 def run(steps: CpuSteps, form: int, out: Value, a: Value, n: int, request: Any, tasks: int, inner: int = 1) -> None:
     """Add the step that transforms lines of length n; a has dense lines for the forms of rows, and else is dense."""
-    plan = plan_of(form, n, request.inverse, request.scale)
     real = out.dtype.to_real()
+    plan = plan_of(form, n, request.inverse, request.scale, PARTED[real.itemsize])
     factors = steps.constant(plan.table, real)
     width = 2 if a.dtype.is_complex else 1
     whole = a.layout.strides[:-1] if form in (ROWS, CHIRP, REAL, HERMITIAN) else ()

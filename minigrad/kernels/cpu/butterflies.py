@@ -1,7 +1,7 @@
 """The steps of Fourier transforms on vectors of eight complex numbers, in registers.
 
-A *block* is a vector of eight real parts, followed by one of the eight imaginary parts; *pairs* are eight complex
-numbers as they are in memory.  `step_of` makes an intrinsic of one of the functions of STEPS.  They compute with
+A *block* is a vector of eight real parts, followed by one of the eight imaginary parts, in the order PARTED; *pairs* are
+eight complex numbers as they are in memory.  `step_of` makes an intrinsic of one of the functions of STEPS.  They compute with
 vectors of LLVM, or of NumPy with NUMBA_DISABLE_JIT=1, by the same text.  LLVM does not vectorise loops over so many
 slices: docs/decisions/104 has the measurements.  Only generated modules import this file.  They contain its hash, so a
 change of this file changes the text, and thereby the name, of a kernel.
@@ -25,6 +25,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from minigrad.kernels.cpu.emitting import I32, I64, element_type, pointer
+from minigrad.kernels.cpu.processor import PARTED
 from minigrad.kernels.cpu.vectors import turned
 
 LANES = 8
@@ -179,9 +180,10 @@ def cross(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
 
 def cross_of(z: list[Block], x: Any, y: Any, to: Any, gap: Any, w: Any, p: Any, flag: Any) -> None:
     """Do the same for blocks in registers."""
-    z = [times(block, w.block(p + (2 * LANES * k))) for k, block in enumerate(z)]
+    z = [times(z[k], w.block(p + (2 * LANES * k))) for k in x.order]
     parts = [x.turned([block[part] for block in z]) for part in (0, 1)]
-    for k, block in enumerate(eight(list(zip(*parts)))):
+    lines = [(parts[0][x.order.index(k)], parts[1][x.order.index(k)]) for k in range(LANES)]
+    for k, block in enumerate(eight(lines)):
         y.put_pairs(to + gap * k, exchanged(block, flag))
 
 
@@ -290,7 +292,7 @@ class Memory:
 
     def __init__(self, builder: Any, dtype: str, data: Any) -> None:
         self.builder, self.data, self.align = builder, data, np.dtype(dtype).itemsize
-        self.element = element_type(dtype)
+        self.element, self.order = element_type(dtype), PARTED[self.align]
 
     def at(self, position: Position, count: int) -> Any:
         """Return the address of `count` elements."""
@@ -323,14 +325,15 @@ class Memory:
 
     def pairs(self, position: Position) -> Block:
         """Return pairs as a block."""
-        both = self.load(position, 2 * LANES)
-        parts = [self.shuffled(both, both, list(range(k, 2 * LANES, 2))) for k in (0, 1)]
+        halves = [self.load(position + k * LANES) for k in (0, 1)]
+        parts = [self.shuffled(*halves, [2 * each + k for each in self.order]) for k in (0, 1)]
         return Vector(self.builder, parts[0]), Vector(self.builder, parts[1])
 
     def put_pairs(self, position: Position, block: Block) -> None:
-        order = [k // 2 + k % 2 * LANES for k in range(2 * LANES)]
-        both = self.shuffled(block[0].value, block[1].value, order)
-        self.builder.store(both, self.at(position, 2 * LANES), align=self.align)
+        for half in (0, LANES // 2):
+            order = [self.order.index(half + k // 2) + k % 2 * LANES for k in range(LANES)]
+            mixed = self.shuffled(block[0].value, block[1].value, order)
+            self.builder.store(mixed, self.at(position + 2 * half, LANES), align=self.align)
 
     def reversed(self, x: Vector) -> Vector:
         return Vector(self.builder, self.shuffled(x.value, x.value, list(range(LANES))[::-1]))
@@ -357,7 +360,7 @@ class Plain:
     """The methods of `Memory` in NumPy."""
 
     def __init__(self, data: Any) -> None:
-        self.data = data
+        self.data, self.order = data, PARTED[data.itemsize]
 
     def repeat(self, count: int, body: Callable[[int], None]) -> None:
         for k in range(count):
@@ -373,10 +376,10 @@ class Plain:
         self.data[position : position + 2 * LANES] = np.concatenate(block)
 
     def pairs(self, position: int) -> Block:
-        return tuple(self.data[position : position + 2 * LANES].reshape(LANES, 2).T.copy())
+        return tuple(self.data[position : position + 2 * LANES].reshape(LANES, 2)[list(self.order)].T.copy())
 
     def put_pairs(self, position: int, block: Block) -> None:
-        self.data[position : position + 2 * LANES] = np.stack(block, 1).reshape(-1)
+        self.data[position : position + 2 * LANES].reshape(LANES, 2)[list(self.order)] = np.stack(block, 1)
 
     def reversed(self, x: Any) -> Any:
         return x[::-1]
