@@ -44,6 +44,7 @@ COMPILERS_AT_TOP = {
         f"minigrad.kernels.cpu.{name}"
         for name in (
             "amx",
+            "butterflies",
             "emitting",
             "generator",
             "halves",
@@ -405,6 +406,7 @@ def test_a_compiler_at_the_top_of_a_module_is_named(tree, text):
             f"minigrad.kernels.cpu.{name}"
             for name in (
                 "amx",
+                "butterflies",
                 "emitting",
                 "generator",
                 "halves",

@@ -353,29 +353,12 @@ class SolveTriangular(Request):
 class Fourier(Request):
     """Compute out[k] = scale * (the sum over j of a[j] * e**(-2*pi*i*j*k/n)) along a dim of length n; out is dense.
 
-    The operand and the result have one complex dtype.  inverse: whether the exponent has the other sign.
+    If the operand is real, out contains the terms 0 to n//2.  If out is real, the operand contains the terms 0 to n//2;
+    every other term a[n - k] is the conjugate of a[k], and out contains the real parts.  In these two cases, `dim` is
+    the last one.  inverse: whether the exponent has the other sign.
     """
 
     dim: int
-    inverse: bool
-    scale: float
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RealFourier(Request):
-    """Compute the terms 0 to n//2 of the `Fourier` of real numbers along the last dim of length n; out is dense."""
-
-    inverse: bool
-    scale: float
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class HermitianFourier(Request):
-    """Compute the real parts of a `Fourier` along the last dim; out is dense, and n is its last size.
-
-    The operand contains the terms a[0] to a[n//2]; every other term a[n - k] is the conjugate of a[k].
-    """
-
     inverse: bool
     scale: float
 

@@ -3,7 +3,7 @@
 One text serves all forms.  A task loads eight lines of equal length m into blocks, transforms them by passes in
 Stockham's order, and stores them.  The eight lines are:
 
-rows     a row of length n = 8*m: the elements l, l + 8, l + 16 ... are line l.  The step `cross` then multiplies the
+rows     a row of length n = 8*m: the elements l, l + 8, l + 16 ... are line l.  The step `across` then multiplies the
          results by factors and transforms across the lines.
 columns  eight neighbouring columns, if the transform is along another dim than the last
 group    eight rows or columns of a length that is no multiple of 8, read element by element
@@ -41,8 +41,8 @@ from minigrad.kernels.fields import Fields, loop
 ROWS, COLUMNS, GROUP, CHIRP, REAL, HERMITIAN = range(6)
 RADICES = (8, 4, 2, 3, 5, 7)
 STEPS = (
-    "spread", "spread_product", "product", "join", "cross", "square", "combine", "first_4", "first_5", "first_8", "last_4", "last_8",
-    *[f"pass_{radix}" for radix in RADICES],
+    "spread", "spread_product", "product", "join", "across", "square", "combine", "first_4", "first_5", "first_8",
+    "last_4", "last_8", *[f"pass_{radix}" for radix in RADICES],
 )  # fmt: skip
 Array = NDArray[Any]
 
@@ -55,7 +55,7 @@ def steps_in_registers(words: Any, dtype: DType, functions: Sequence[Any]) -> st
 
 @loop(
     Fields(
-        "kind n m inverse inner lines line result cross extra spectrum scale passes rank",
+        "kind n m inverse inner lines line result across extra spectrum scale passes rank",
         "radices[passes] sizes[rank] strides[rank]", "start", results=False,
     ),
     imports=steps_in_registers,
@@ -65,7 +65,7 @@ def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
 
     n, m: the lengths of a line in memory and of the lines in blocks.  inner: the distance of the elements of a line.
     lines: the count of all lines.  line, result: the numbers of reals in the buffer of a line, and in a line of `out`.
-    cross, extra, spectrum, scale: positions in `factors`.
+    across, extra, spectrum, scale: positions in `factors`.
     """
     m = N.m
     n = N.n
@@ -86,7 +86,7 @@ def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
         to = u * N.result
         flag = N.inverse
         if m == 8 and N.kind == ROWS:
-            square(in_0, at, 0, out, to, 0, factors, N.cross, flag)
+            square(in_0, at, 0, out, to, 0, factors, N.across, flag)
             continue
         x = in_0
         if is_columns:
@@ -183,7 +183,7 @@ def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
             else:
                 for j in range(0, m, 8):
                     k = min(j, m - 8)
-                    cross(a, 16 * k, 0, z, goal + 2 * k, 2 * m, factors, N.cross + 16 * k, flag)
+                    across(a, 16 * k, 0, z, goal + 2 * k, 2 * m, factors, N.across + 16 * k, flag)
         if is_chirp:
             for j in range(0, n, 8):
                 k = min(j, n - 8)
@@ -223,7 +223,7 @@ def radices_of(n: int) -> tuple[int, ...] | None:
 
 
 def pass_factors(m: int) -> list[Array]:
-    """Return the factors of each pass of a transform of length m, and `cross` factors are not among them."""
+    """Return the factors of each pass of a transform of length m."""
     result, size = [], m
     for radix in radices_of(m) or ():
         size //= radix
@@ -241,8 +241,8 @@ def blocks(terms: Array) -> Array:
     return np.stack([terms.real, terms.imag], 1).reshape(-1)
 
 
-def cross_factors(m: int, scale: float, order: Sequence[int]) -> Array:
-    """Return the blocks by which `cross` multiplies the results of eight lines of length m."""
+def across_factors(m: int, scale: float, order: Sequence[int]) -> Array:
+    """Return the blocks by which `across` multiplies the results of eight lines of length m."""
     return blocks(roots(np.outer(np.arange(m), order), 8 * m, -1) * scale)
 
 
@@ -280,7 +280,7 @@ def plan_of(form: int, n: int, inverse: bool, scale: float, order: Sequence[int]
     m = size if form in (COLUMNS, GROUP) else size // 8
     first = as_reals(*pass_factors(m)) if m > 1 else np.zeros(0)
     tables |= {
-        "cross": cross_factors(m, {CHIRP: 1.0, REAL: scale / 2}.get(form, scale), order),
+        "across": across_factors(m, {CHIRP: 1.0, REAL: scale / 2}.get(form, scale), order),
         "scale": np.full(1, scale),
     }
     positions = dict.fromkeys(("extra", "spectrum"), 0)
@@ -298,19 +298,23 @@ def plan_of(form: int, n: int, inverse: bool, scale: float, order: Sequence[int]
 # ---- services --------------------------------------------------------------------------------------------------------
 
 
-def run(steps: CpuSteps, form: int, out: Value, a: Value, n: int, request: Any, tasks: int, inner: int = 1) -> None:
-    """Add the step that transforms lines of length n; a has dense lines for the forms of rows, and else is dense."""
+def run(steps: CpuSteps, form: int, out: Value, a: Value, n: int, request: requests.Fourier, inner: int = 1) -> None:
+    """Add the step that transforms lines of length n; a has dense lines for the forms of rows, and else is dense.
+
+    inner: the distance of the elements of a line.
+    """
     real = out.dtype.to_real()
     plan = plan_of(form, n, request.inverse, request.scale, PARTED[real.itemsize])
     factors = steps.constant(plan.table, real)
     width = 2 if a.dtype.is_complex else 1
-    whole = a.layout.strides[:-1] if form in (ROWS, CHIRP, REAL, HERMITIAN) else ()
-    sizes = a.shape[: len(whole)]
+    whole = () if form in (COLUMNS, GROUP) else a.layout.strides[:-1]
+    lines = (out if form == HERMITIAN else a).layout.numel // n
+    tasks = {COLUMNS: lines // inner * -(-inner // 8), GROUP: -(-lines // 8)}.get(form, lines)
     source, target = (Value(x.slot, Spec(x.layout, real)) for x in (a, out))
     steps.run(
         transform, source, factors, target, tasks=tasks, dtypes=(real, real, real), compute=real.compute,
-        cost=4 * max(1, n.bit_length()), each=[(width * a.layout.offset,)], sizes=sizes,
-        strides=tuple([width * step for step in whole]), inner=inner, lines=a.layout.numel // n,
+        cost=4 * max(1, n.bit_length()), each=[(width * a.layout.offset,)], sizes=a.shape[: len(whole)],
+        strides=tuple([width * step for step in whole]), inner=inner, lines=lines,
         result=out.shape[-1] * (2 if out.dtype.is_complex else 1), **plan.numbers,
     )  # fmt: skip
 
@@ -320,47 +324,37 @@ def with_dense_lines(steps: CpuSteps, a: Value) -> Value:
     return a if a.layout.strides[-1] == 1 or a.shape[-1] == 1 else steps.dense(a)
 
 
-@serves(CpuBackend, requests.Fourier)
-def fourier(steps: CpuSteps, request: requests.Fourier) -> None:
-    (out,), (a,) = steps.outs, steps.operands
-    dim, n = request.dim, a.shape[request.dim]
-    inner, lines = prod(a.shape[dim + 1 :]), a.layout.numel // n
-    if inner == 1 and is_row(n):
-        run(steps, ROWS, out, with_dense_lines(steps, a), n, request, lines)
-    elif radices_of(n) is None and inner == 1:
-        run(steps, CHIRP, out, with_dense_lines(steps, a), n, request, lines)
-    elif radices_of(n) is None:
-        order = [d for d in range(len(a.shape)) if d != dim] + [dim]
-        moved = a.seen(a.layout.permute(order))
-        found = steps.work(moved.shape, a.dtype)
-        run(steps, CHIRP, found, with_dense_lines(steps, moved), n, request, lines)
-        steps.copy(out.seen(out.layout.permute(order)), found)
-    elif inner >= 8:
-        run(steps, COLUMNS, out, steps.dense(a), n, request, lines // inner * -(-inner // 8), inner)
-    else:
-        run(steps, GROUP, out, steps.dense(a), n, request, -(-lines // 8), inner)
-
-
 def is_halved(n: int) -> bool:
     """Return whether a row of n real numbers is transformed as n/2 complex numbers."""
     return n % 2 == 0 and is_row(n // 2)
 
 
-@serves(CpuBackend, requests.RealFourier)
-def real_fourier(steps: CpuSteps, request: requests.RealFourier) -> Any:
-    (out,), (a,) = steps.outs, steps.operands
-    n = a.shape[-1]
+@serves(CpuBackend, requests.Fourier)
+def fourier(steps: CpuSteps, request: requests.Fourier) -> Any:
+    (out,), (a,), dim = steps.outs, steps.operands, request.dim
+    if out.dtype.is_complex and a.dtype.is_complex:
+        transform_complex(steps, request, out, a)
+        return None
+    n = max(out.shape[dim], a.shape[dim])
     if not is_halved(n):
         return steps.lower(request)
-    run(steps, REAL, out, with_dense_lines(steps, a), n, request, a.layout.numel // n)
+    run(steps, HERMITIAN if a.dtype.is_complex else REAL, out, with_dense_lines(steps, a), n, request)
     return None
 
 
-@serves(CpuBackend, requests.HermitianFourier)
-def hermitian_fourier(steps: CpuSteps, request: requests.HermitianFourier) -> Any:
-    (out,), (a,) = steps.outs, steps.operands
-    n = out.shape[-1]
-    if not is_halved(n):
-        return steps.lower(request)
-    run(steps, HERMITIAN, out, with_dense_lines(steps, a), n, request, out.layout.numel // n)
-    return None
+def transform_complex(steps: CpuSteps, request: requests.Fourier, out: Value, a: Value) -> None:
+    """Add the steps of a transform of complex numbers."""
+    dim, n = request.dim, a.shape[request.dim]
+    inner, smooth = prod(a.shape[dim + 1 :]), radices_of(n) is not None
+    if smooth and inner >= 8:
+        run(steps, COLUMNS, out, steps.dense(a), n, request, inner)
+    elif smooth and not (inner == 1 and is_row(n)):
+        run(steps, GROUP, out, steps.dense(a), n, request, inner)
+    elif inner == 1:
+        run(steps, ROWS if smooth else CHIRP, out, with_dense_lines(steps, a), n, request)
+    else:
+        order = [d for d in range(len(a.shape)) if d != dim] + [dim]
+        moved = a.seen(a.layout.permute(order))
+        found = steps.work(moved.shape, a.dtype)
+        run(steps, CHIRP, found, with_dense_lines(steps, moved), n, request)
+        steps.copy(out.seen(out.layout.permute(order)), found)

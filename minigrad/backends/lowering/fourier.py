@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import CONJUGATE, PRODUCT, REAL_PART
 from minigrad.backends.steps import Steps, Value, viewed
-from minigrad.core.requests import Fourier, HermitianFourier, Product, RealFourier
+from minigrad.core.requests import Fourier, Product
 
 LARGEST = 64  # the largest matrix of a product
 
@@ -25,12 +25,18 @@ LARGEST = 64  # the largest matrix of a product
 def fourier(steps: Steps, request: Fourier) -> None:
     """Transform the rows of a matrix, and scale the result."""
     (out,), (a,) = steps.outs, steps.operands
+    if not a.dtype.is_complex:
+        from_real(steps, request)
+        return
+    if not out.dtype.is_complex:
+        to_real(steps, request)
+        return
     last, n = len(a.shape) - 1, a.shape[request.dim]
     source, target = (x.seen(x.layout.transpose(request.dim, last)) for x in (a, out))
     rows = steps.work((a.layout.numel // n, n), a.dtype)
     steps.copy(viewed(rows, source.shape), source)
     sign = 1 if request.inverse else -1
-    found = transformed(steps, rows, sign)
+    found = transforms_of(steps, rows, sign)
     steps.each(PRODUCT, target, viewed(found, target.shape), steps.constant(request.scale, a.dtype))
 
 
@@ -41,7 +47,7 @@ def roots(exponents: NDArray[Any], n: int, sign: int) -> NDArray[Any]:
     return turns if sign > 0 else turns.conj()
 
 
-def transformed(steps: Steps, x: Value, sign: int) -> Value:
+def transforms_of(steps: Steps, x: Value, sign: int) -> Value:
     """Return the transforms of the rows of a dense matrix, not scaled."""
     rows, n = x.shape
     a = next((k for k in range(min(LARGEST, n), 1, -1) if n % k == 0), 0)
@@ -58,7 +64,7 @@ def transformed(steps: Steps, x: Value, sign: int) -> Value:
     parts = steps.work((rows, a, b), x.dtype)
     steps.ask(Product(), parts, matrix.seen(matrix.layout.expand((rows, a, a))), viewed(x, (rows, a, b)))
     steps.each(PRODUCT, parts, parts, steps.constant(roots(np.outer(j, k), n, sign), x.dtype))
-    found = viewed(transformed(steps, viewed(parts, (rows * a, b)), sign), (rows, a, b))
+    found = viewed(transforms_of(steps, viewed(parts, (rows * a, b)), sign), (rows, a, b))
     steps.copy(viewed(result, (rows, b, a)), found.transposed)
     return result
 
@@ -74,33 +80,30 @@ def convolved(steps: Steps, x: Value, sign: int) -> Value:
     factors, padded = steps.constant(chirp, x.dtype), steps.work((rows, size), x.dtype)
     steps.fill(padded, 0)
     steps.each(PRODUCT, padded.at(1, 0, n), x, factors)
-    spectrum = transformed(steps, padded, -1)
+    spectrum = transforms_of(steps, padded, -1)
     steps.each(PRODUCT, spectrum, spectrum, steps.constant(np.fft.fft(filtered) / size, x.dtype))
-    found, result = transformed(steps, spectrum, 1), steps.work(x.shape, x.dtype)
+    found, result = transforms_of(steps, spectrum, 1), steps.work(x.shape, x.dtype)
     steps.each(PRODUCT, result, found.at(1, 0, n), factors)
     return result
 
 
-@serves(Backend, RealFourier)
-def real_fourier(steps: Steps, request: RealFourier) -> None:
-    """Transform the numbers as complex numbers, and keep the first half."""
-    (out,), (a,) = steps.outs, steps.operands
-    last = len(a.shape) - 1
+def from_real(steps: Steps, request: Fourier) -> None:
+    """Transform real numbers as complex numbers, and keep the first half."""
+    (out,), (a,), last = steps.outs, steps.operands, request.dim
     numbers, found = (steps.work(a.shape, out.dtype) for _ in range(2))
     steps.copy(numbers, a)
-    steps.ask(Fourier(last, request.inverse, request.scale), found, numbers)
+    steps.ask(request, found, numbers)
     steps.copy(out, found.at(last, 0, out.shape[last]))
 
 
-@serves(Backend, HermitianFourier)
-def hermitian_fourier(steps: Steps, request: HermitianFourier) -> None:
+def to_real(steps: Steps, request: Fourier) -> None:
     """Add the conjugates of the second half, transform, and keep the real parts."""
-    (out,), (a,) = steps.outs, steps.operands
-    last, n, m = len(a.shape) - 1, out.shape[-1], a.shape[-1]
+    (out,), (a,), last = steps.outs, steps.operands, request.dim
+    n, m = out.shape[last], a.shape[last]
     whole, found = (steps.work(out.shape, a.dtype) for _ in range(2))
     steps.copy(whole.at(last, 0, m), a)
     if n > m:
         mirrored = a.at(last, 1, n - m)
         steps.each(CONJUGATE, whole.at(last, m, n - m), mirrored.seen(mirrored.layout.flip(last)))
-    steps.ask(Fourier(last, request.inverse, request.scale), found, whole)
+    steps.ask(request, found, whole)
     steps.each(REAL_PART, out, found, compute=a.dtype.compute)

@@ -1,10 +1,10 @@
 """The steps of Fourier transforms on vectors of eight complex numbers, in registers.
 
-A *block* is a vector of eight real parts, followed by one of the eight imaginary parts, in the order PARTED; *pairs* are
-eight complex numbers as they are in memory.  `step_of` makes an intrinsic of one of the functions of STEPS.  They compute with
-vectors of LLVM, or of NumPy with NUMBA_DISABLE_JIT=1, by the same text.  LLVM does not vectorise loops over so many
-slices: docs/decisions/104 has the measurements.  Only generated modules import this file.  They contain its hash, so a
-change of this file changes the text, and thereby the name, of a kernel.
+A *block* is a vector of eight real parts, followed by one of the eight imaginary parts, in the order PARTED; *pairs*
+are eight complex numbers as they are in memory.  `step_of` makes an intrinsic of one of the functions of STEPS.  They
+compute with vectors of LLVM, or of NumPy with NUMBA_DISABLE_JIT=1, by the same text.  LLVM does not vectorise loops
+over so many slices: docs/decisions/104 has the measurements.  Only generated modules import this file.  They contain
+its hash, so a change of this file changes the text, and thereby the name, of a kernel.
 
 All functions of STEPS have the same arguments: arrays x, y and w, the position `at` in x and `to` in y, the distances
 `step` in x and `gap` in y, the position p in the factors w, and `flag`.  Positions count real numbers.
@@ -37,21 +37,21 @@ def times(z: Block, w: Block) -> Block:
     return z[0] * w[0] - z[1] * w[1], z[0] * w[1] + z[1] * w[0]
 
 
-def plus(a: Block, b: Block) -> Block:
+def sum_of(a: Block, b: Block) -> Block:
     """Return a sum of blocks."""
     return a[0] + b[0], a[1] + b[1]
 
 
-def minus(a: Block, b: Block) -> Block:
+def difference_of(a: Block, b: Block) -> Block:
     """Return a difference of blocks."""
     return a[0] - b[0], a[1] - b[1]
 
 
 def four(a: Block, b: Block, c: Block, d: Block) -> list[Block]:
     """Return the transform of four numbers."""
-    even, odd, s, t = plus(a, c), minus(a, c), plus(b, d), minus(b, d)
+    even, odd, s, t = sum_of(a, c), difference_of(a, c), sum_of(b, d), difference_of(b, d)
     t = t[1], -t[0]  # times -i
-    return [plus(even, s), plus(odd, t), minus(even, s), minus(odd, t)]
+    return [sum_of(even, s), sum_of(odd, t), difference_of(even, s), difference_of(odd, t)]
 
 
 def eight(z: list[Block]) -> list[Block]:
@@ -59,31 +59,31 @@ def eight(z: list[Block]) -> list[Block]:
     even, odd, half = four(*z[::2]), four(*z[1::2]), sqrt(0.5)
     (r1, i1), (r2, i2), (r3, i3) = odd[1:]
     odd = [odd[0], ((r1 + i1) * half, (i1 - r1) * half), (i2, -r2), ((i3 - r3) * half, (r3 + i3) * -half)]
-    return [plus(a, b) for a, b in zip(even, odd)] + [minus(a, b) for a, b in zip(even, odd)]
+    return [sum_of(a, b) for a, b in zip(even, odd)] + [difference_of(a, b) for a, b in zip(even, odd)]
 
 
 def odd_number(z: list[Block]) -> list[Block]:
     """Return the transform of an odd number of numbers: the terms j and n - j share their products."""
     n, result = len(z), [z[0]] * len(z)
-    sums = [plus(z[j], z[n - j]) for j in range(1, n // 2 + 1)]
-    gaps = [minus(z[j], z[n - j]) for j in range(1, n // 2 + 1)]
+    sums = [sum_of(z[j], z[n - j]) for j in range(1, n // 2 + 1)]
+    gaps = [difference_of(z[j], z[n - j]) for j in range(1, n // 2 + 1)]
     for each in sums:
-        result[0] = plus(result[0], each)
+        result[0] = sum_of(result[0], each)
     for k in range(1, n // 2 + 1):
         even, turn = z[0], None
         for j, (s, t) in enumerate(zip(sums, gaps), 1):
             angle = 2 * pi * (j * k % n) / n
             even = even[0] + s[0] * cos(angle), even[1] + s[1] * cos(angle)
             term = t[1] * sin(angle), t[0] * -sin(angle)
-            turn = plus(turn, term) if turn else term
-        result[k], result[n - k] = plus(even, turn), minus(even, turn)  # type: ignore[arg-type]
+            turn = sum_of(turn, term) if turn else term
+        result[k], result[n - k] = sum_of(even, turn), difference_of(even, turn)  # type: ignore[arg-type]
     return result
 
 
-def transformed(z: list[Block]) -> list[Block]:
+def transform_of(z: list[Block]) -> list[Block]:
     """Return the transform of 2, 4 or 8 numbers or of an odd number of them."""
     if len(z) == 2:
-        return [plus(*z), minus(*z)]
+        return [sum_of(*z), difference_of(*z)]
     return eight(z) if len(z) == 8 else four(*z) if len(z) == 4 else odd_number(z)
 
 
@@ -127,7 +127,7 @@ def whole_pass(radix: int) -> Callable[..., None]:
 
             def of_block(i):  # type: ignore[no-untyped-def]
                 start = at + j * size + i * (2 * LANES)
-                z = transformed([x.block(start + size * step * k) for k in range(radix)])
+                z = transform_of([x.block(start + size * step * k) for k in range(radix)])
                 for k, block in enumerate(z):
                     block = times(block, (factors[2 * k - 2], factors[2 * k - 1])) if k else block
                     y.put_block(to + j * size * radix + size * k + i * (2 * LANES), block)
@@ -146,7 +146,7 @@ def first_pass(radix: int) -> Callable[..., None]:
         count = 2 * (radix - 1)
 
         def of_factor(j):  # type: ignore[no-untyped-def]
-            z = transformed([exchanged(x.pairs(at + (j + step * k) * gap), flag) for k in range(radix)])
+            z = transform_of([exchanged(x.pairs(at + (j + step * k) * gap), flag) for k in range(radix)])
             for k, block in enumerate(z):
                 at_factor = p + j * count + (2 * k - 2)
                 block = times(block, (w.number(at_factor), w.number(at_factor + 1))) if k else block
@@ -164,7 +164,7 @@ def last_pass(radix: int) -> Callable[..., None]:
         size = gap * (2 * LANES)
 
         def of_block(i):  # type: ignore[no-untyped-def]
-            z = transformed([x.block(at + size * k + i * (2 * LANES)) for k in range(radix)])
+            z = transform_of([x.block(at + size * k + i * (2 * LANES)) for k in range(radix)])
             for k, block in enumerate(z):
                 y.put_block(to + size * k + i * (2 * LANES), block)
 
@@ -173,12 +173,12 @@ def last_pass(radix: int) -> Callable[..., None]:
     return passed
 
 
-def cross(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
+def across(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     """Multiply eight blocks by blocks of w, transform the eight numbers of each, and store term k of all as pairs."""
-    cross_of([x.block(at + (2 * LANES * k)) for k in range(LANES)], x, y, to, gap, w, p, flag)
+    across_registers([x.block(at + (2 * LANES * k)) for k in range(LANES)], x, y, to, gap, w, p, flag)
 
 
-def cross_of(z: list[Block], x: Any, y: Any, to: Any, gap: Any, w: Any, p: Any, flag: Any) -> None:
+def across_registers(z: list[Block], x: Any, y: Any, to: Any, gap: Any, w: Any, p: Any, flag: Any) -> None:
     """Do the same for blocks in registers."""
     z = [times(z[k], w.block(p + (2 * LANES * k))) for k in x.order]
     parts = [x.turned([block[part] for block in z]) for part in (0, 1)]
@@ -188,9 +188,9 @@ def cross_of(z: list[Block], x: Any, y: Any, to: Any, gap: Any, w: Any, p: Any, 
 
 
 def square(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
-    """Transform a row of 64 numbers: a pass of radix 8, and `cross`."""
+    """Transform a row of 64 numbers: a pass of radix 8, and `across`."""
     z = eight([exchanged(x.pairs(at + (2 * LANES * k)), flag) for k in range(LANES)])
-    cross_of(z, x, y, to, 2 * LANES, w, p, flag)
+    across_registers(z, x, y, to, 2 * LANES, w, p, flag)
 
 
 def combine(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
@@ -200,15 +200,16 @@ def combine(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def
     """
     re, im = x.pairs(at)
     other, minus_im = (x.reversed(part) for part in x.pairs(step))
-    re, im = plus((re + other, im - minus_im), times((re - other, im + minus_im), w.pairs(p)))
+    re, im = sum_of((re + other, im - minus_im), times((re - other, im + minus_im), w.pairs(p)))
     y.put_pairs(to, (re, flag.choose(-im, im)))
 
 
 RADICES = (2, 3, 4, 5, 7, 8)
 STEPS: dict[str, Callable[..., None]] = {
-    "spread": spread, "spread_product": spread_product, "product": product, "join": join, "cross": cross, "square": square, "combine": combine,
-    **{f"pass_{radix}": whole_pass(radix) for radix in RADICES}, "last_4": last_pass(4), "last_8": last_pass(8),
+    "spread": spread, "spread_product": spread_product, "product": product, "join": join, "across": across,
+    "square": square, "combine": combine, "last_4": last_pass(4), "last_8": last_pass(8),
     **{f"first_{radix}": first_pass(radix) for radix in (4, 5, 8)},
+    **{f"pass_{radix}": whole_pass(radix) for radix in RADICES},
 }  # fmt: skip
 
 
@@ -222,7 +223,7 @@ def step_of(name: str, dtype: str) -> Callable[..., None]:
 
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
         x, y, w = (Memory(builder, dtype, pointer(context, builder, sig, args, k)) for k in (0, 3, 6))
-        at, dx, to, gap, p = (Position(builder, args[k]) for k in (1, 2, 4, 5, 7))
+        at, dx, to, gap, p = (Place(builder, args[k]) for k in (1, 2, 4, 5, 7))
         step(x, at, dx, y, to, gap, w, p, Flag(builder, args[8]))
         return context.get_dummy_value()
 
@@ -238,19 +239,19 @@ def step_of(name: str, dtype: str) -> Callable[..., None]:
 # ---- vectors of LLVM -------------------------------------------------------------------------------------------------
 
 
-class Position:
+class Place:
     """An integer of LLVM with sums and products."""
 
     def __init__(self, builder: Any, value: Any) -> None:
         self.builder, self.value = builder, value
 
-    def __add__(self, other: Position | int) -> Position:
-        value = other.value if isinstance(other, Position) else I64(other)
-        return Position(self.builder, self.builder.add(self.value, value))
+    def __add__(self, other: Place | int) -> Place:
+        value = other.value if isinstance(other, Place) else I64(other)
+        return Place(self.builder, self.builder.add(self.value, value))
 
-    def __mul__(self, other: Position | int) -> Position:
-        value = other.value if isinstance(other, Position) else I64(other)
-        return Position(self.builder, self.builder.mul(self.value, value))
+    def __mul__(self, other: Place | int) -> Place:
+        value = other.value if isinstance(other, Place) else I64(other)
+        return Place(self.builder, self.builder.mul(self.value, value))
 
 
 class Flag:
@@ -294,42 +295,42 @@ class Memory:
         self.builder, self.data, self.align = builder, data, np.dtype(dtype).itemsize
         self.element, self.order = element_type(dtype), PARTED[self.align]
 
-    def at(self, position: Position, count: int) -> Any:
+    def at(self, position: Place, count: int) -> Any:
         """Return the address of `count` elements."""
         kind = ir.VectorType(self.element, count)
         return self.builder.bitcast(self.builder.gep(self.data, [position.value]), kind.as_pointer())
 
-    def load(self, position: Position, count: int = LANES) -> Any:
+    def load(self, position: Place, count: int = LANES) -> Any:
         return self.builder.load(self.at(position, count), align=self.align)
 
     def shuffled(self, x: Any, y: Any, order: list[int]) -> Any:
         return self.builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(order)), order))
 
-    def repeat(self, count: Position, body: Callable[[Position], None]) -> None:
+    def repeat(self, count: Place, body: Callable[[Place], None]) -> None:
         """Emit a loop that calls the body with 0 to count - 1."""
         with cgutils.for_range(self.builder, count.value) as each:
-            body(Position(self.builder, each.index))
+            body(Place(self.builder, each.index))
 
-    def number(self, position: Position) -> Vector:
+    def number(self, position: Place) -> Vector:
         """Return a vector whose elements are one number."""
         one = self.load(position, 1)
         return Vector(self.builder, self.shuffled(one, one, [0] * LANES))
 
-    def block(self, position: Position) -> Block:
+    def block(self, position: Place) -> Block:
         """Return a block: its real and imaginary parts."""
         return Vector(self.builder, self.load(position)), Vector(self.builder, self.load(position + LANES))
 
-    def put_block(self, position: Position, block: Block) -> None:
+    def put_block(self, position: Place, block: Block) -> None:
         for k, part in enumerate(block):
             self.builder.store(part.value, self.at(position + k * LANES, LANES), align=self.align)
 
-    def pairs(self, position: Position) -> Block:
+    def pairs(self, position: Place) -> Block:
         """Return pairs as a block."""
         halves = [self.load(position + k * LANES) for k in (0, 1)]
         parts = [self.shuffled(*halves, [2 * each + k for each in self.order]) for k in (0, 1)]
         return Vector(self.builder, parts[0]), Vector(self.builder, parts[1])
 
-    def put_pairs(self, position: Position, block: Block) -> None:
+    def put_pairs(self, position: Place, block: Block) -> None:
         for half in (0, LANES // 2):
             order = [self.order.index(half + k // 2) + k % 2 * LANES for k in range(LANES)]
             mixed = self.shuffled(block[0].value, block[1].value, order)

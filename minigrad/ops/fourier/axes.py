@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+from minigrad.core.conditions import Ndim, NotHalf, Real
 from minigrad.core.dtype import default_float
-from minigrad.core.roles import AS_IT_COMES, Choice, Role, read_int
-from minigrad.core.shape import normalize_dim, normalize_dims
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.core.roles import AS_IT_COMES, Choice, Number, Role
+from minigrad.core.transforms import transformed_dims, transformed_lengths
 from minigrad.ops.casting import cast
 from minigrad.ops.fourier.lines import fourier, hermitian_fourier, real_fourier
 from minigrad.ops.shape.padding import with_constant
@@ -27,48 +27,12 @@ Norm = Annotated[Any, Choice(None, "backward", "ortho", "forward")]
 
 def numbers_of(name: str, x: Tensor, real: bool) -> Tensor:
     """Return the operand of a transform of complex or real numbers, in float32, float64 or a complex dtype."""
-    if real and x.dtype.is_complex:
-        raise DTypeError(f"{name}: input must be real, got {describe(x)}; pass input.real, or call fft", op=name)
-    kind = x.dtype if x.dtype.is_inexact else default_float()
-    if kind.is_float and kind.itemsize < 4:
-        raise DTypeError(
-            f"{name}: expected float32, float64, complex or integers, got {describe(x)}, which is computed in {kind}; "
-            "convert it with .to(mg.float32)", op=name,
-        )  # fmt: skip
-    kind = kind if real else kind.to_complex()
+    if real:
+        Real.expect(name, input=x)
+    x = x if x.dtype.is_inexact else cast(x, dtype=default_float())
+    NotHalf.expect(name, input=x)
+    kind = x.dtype if real else x.dtype.to_complex()
     return x if x.dtype is kind else cast(x, dtype=kind)
-
-
-def axes_of(name: str, x: Tensor, s: Any, dim: Any) -> list[int]:
-    """Return the dims of a transform, counted from the front: `dim`, or the last ones, one per length in `s`."""
-    count = len(s) if s is not None else x.ndim
-    if dim is None and count > x.ndim:
-        raise ShapeError(f"{name}: s has {count} lengths, but input is {describe(x)}; pass one per dim", op=name)
-    chosen = range(x.ndim - count, x.ndim) if dim is None else dim if isinstance(dim, Sequence) else (dim,)
-    normalize_dims(chosen, x.ndim, name, x)  # this call only raises an error for a repeated dim
-    result = [normalize_dim(d, x.ndim, name, x) for d in chosen]
-    if s is not None and len(s) != len(result):
-        raise ShapeError(
-            f"{name}: s and dim must have equal lengths for {describe(x)}, got {s} and {dim}; pass one length per dim",
-            op=name,
-        )
-    return result
-
-
-def lengths_of(name: str, x: Tensor, s: Any, axes: Sequence[int], hermitian: bool) -> list[int]:
-    """Return the length of the transform along each dim, at least 1; None and -1 stand for that of the operand."""
-    wanted = [None] * len(axes) if s is None else s
-    sizes = [x.shape[d] for d in axes]
-    if hermitian:
-        sizes[-1] = 2 * (sizes[-1] - 1)
-    result = [n if k is None or k == -1 else read_int(k, name, "s", (x,)) for k, n in zip(wanted, sizes, strict=True)]
-    for d, n in zip(axes, result, strict=True):
-        if n < 1:
-            raise ShapeError(
-                f"{name}: the length must be at least 1, got {n} along dim {d} of {describe(x)}; pass a length",
-                op=name, dim=d,
-            )  # fmt: skip
-    return result
 
 
 def resized(name: str, x: Tensor, dim: int, n: int) -> Tensor:
@@ -99,14 +63,14 @@ def transform(name: str, x: Tensor, s: Any, dim: Any, norm: str | None, inverse:
     name: the public function, for messages.  s, dim: those of the public function.
     """
     s = s if s is None or isinstance(s, Sequence) else (s,)
-    axes = axes_of(name, x, s, dim)
-    if kind != "complex" and not axes:
-        raise ShapeError(f"{name}: expected at least one dim, got {describe(x)} and dim={dim}; pass a dim", op=name)
-    lengths = lengths_of(name, x, s, axes, kind == "hermitian")
+    axes = transformed_dims(name, x, s, dim, describe(x))
+    if kind != "complex":
+        Ndim(least=1).expect(name, input=x)
+        Number(1, whole=True, advice="pass a dim").expect(name, x, **{"the number of dims": len(axes)})
+    lengths = transformed_lengths(name, x, s, axes, kind == "hermitian", describe(x))
     x = numbers_of(name, x, kind == "real")
-    half = {axes[-1]: lengths[-1] // 2 + 1} if kind == "hermitian" else {}
     for d, n in zip(axes, lengths, strict=True):
-        x = resized(name, x, d, half.get(d, n))
+        x = resized(name, x, d, n // 2 + 1 if kind == "hermitian" and d == axes[-1] else n)
     if kind == "complex":
         return over_dims(x, axes, lengths, inverse, norm)
     (*others, last), (*sizes, n) = axes, lengths

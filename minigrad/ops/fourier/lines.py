@@ -36,7 +36,7 @@ def fourier(backend, out, input: Tensor, *, dim: Dim, inverse: Flag, scale: Scal
     return backend.prepare(requests.Fourier(dim, inverse, scale), out, input)
 
 
-def weighted(x: Tensor, n: int, factor: float) -> Tensor:
+def with_weights(x: Tensor, n: int, factor: float) -> Tensor:
     """Multiply the terms that represent two terms of a transform of length n by a factor."""
     weights = np.full(x.shape[-1], factor)
     weights[0] = 1.0
@@ -61,19 +61,19 @@ def real_fourier(backend, out, input: Tensor, *, inverse: Flag, scale: Scalar):
 
     Gradient: `hermitian_fourier` of g, with half of each term that represents two terms.
     """
-    return backend.prepare(requests.RealFourier(inverse, scale), out, input)
+    return backend.prepare(requests.Fourier(len(out.shape) - 1, inverse, scale), out, input)
 
 
 def adjoint_of_real(g: Tensor, n: int, inverse: bool, scale: float) -> Tensor:
     """Return the gradient of the operand of `real_fourier`."""
-    result: Tensor = hermitian_fourier(weighted(g, n, 0.5), n=n, inverse=inverse, scale=scale)
+    result: Tensor = hermitian_fourier(with_weights(g, n, 0.5), n=n, inverse=inverse, scale=scale)
     return result
 
 
 @kernel(
     dtype=lambda op, specs, **params: specs[0].dtype.to_real(), linear=True, batch="front", complex=True, namespace=(),
     shape=lambda op, input, *, n, inverse, scale: (*input.shape[:-1], n),
-    vjp=(lambda g, *, n, inverse, scale: weighted(real_fourier(g, inverse=inverse, scale=scale), n, 2.0),),
+    vjp=(lambda g, *, n, inverse, scale: with_weights(real_fourier(g, inverse=inverse, scale=scale), n, 2.0),),
 )  # fmt: skip
 def hermitian_fourier(backend, out, input: Tensor, *, n: Size, inverse: Flag, scale: Scalar):
     """Return the real parts of `fourier` of n terms along the last dim, from the terms 0 to n//2.
@@ -81,4 +81,4 @@ def hermitian_fourier(backend, out, input: Tensor, *, n: Size, inverse: Flag, sc
     Every other term is the conjugate of one of them.
     Gradient: `real_fourier` of g, with twice each term that represents two terms.
     """
-    return backend.prepare(requests.HermitianFourier(inverse, scale), out, input)
+    return backend.prepare(requests.Fourier(len(out.shape) - 1, inverse, scale), out, input)

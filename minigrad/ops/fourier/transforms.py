@@ -13,12 +13,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from minigrad.core.conditions import Floating
 from minigrad.core.dtype import as_dtype, default_float
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
 from minigrad.core.roles import Int, Number
 from minigrad.core.shape import as_shape, normalize_dims
 from minigrad.declare.decorators import composed, public
-from minigrad.errors import ArgumentError, DTypeError
-from minigrad.ops.creation import as_numbers, computed, expect_numbers, leaf
+from minigrad.ops.creation import as_numbers, computed, expect_float, expect_numbers
 from minigrad.ops.fourier.axes import Axes, Lengths, Norm, transform
 from minigrad.ops.shape.rearranging import roll
 from minigrad.runtime.tensor import Tensor
@@ -192,12 +194,10 @@ def frequencies(name: str, terms: Any, n: int, d: float, dtype: Any, device: Any
     (d,) = as_numbers(d)
     expect_numbers(name, d=d)
     kind = default_float() if dtype is None else as_dtype(dtype)
-    if not kind.is_float:
-        raise DTypeError(f"{name}: dtype must be a floating dtype, got {kind}; pass dtype=mg.float32", op=name)
-    if d == 0:
-        raise ArgumentError(f"{name}: d, the distance of two samples, must not be 0; pass d=1.0", op=name)
-    with np.errstate(invalid="ignore"):  # `rfftfreq` of length 0 has one frequency, which is nan, as in PyTorch
-        return leaf(computed(terms / np.float64(n * d), kind, device), requires_grad)
+    expect_float(name, kind, requires_grad)
+    Floating.expect(name, result=Spec(Layout.contiguous((len(terms),)), kind))
+    with np.errstate(all="ignore"):  # inf and nan for d = 0, and for the length 0, as in PyTorch
+        return computed(terms / np.float64(n * d), kind, device)
 
 
 @public(out=True)
