@@ -97,6 +97,45 @@ def test_out_receives_the_result():
     agree(out, np.fft.fft(x.numpy()))
 
 
+# ---- frames of a signal ----------------------------------------------------------------------------------------------
+
+
+def test_stft_transforms_the_frames_of_a_signal():
+    x, window = RNG.standard_normal((2, 20)), np.hanning(6)
+    around = np.pad(x, ((0, 0), (4, 4)), "reflect")
+    shape = np.pad(window, 1)
+    frames = np.stack([around[:, k : k + 8] * shape for k in range(0, 21, 3)], 1)
+    given = {"hop_length": 3, "win_length": 6, "window": on_reference(window), "return_complex": True}
+    found = mg.stft(on_reference(x), 8, **given)
+    agree(found, np.fft.rfft(frames).transpose(0, 2, 1))
+    whole = on_reference(x).stft(8, normalized=True, onesided=False, **given)
+    agree(whole, np.fft.fft(frames, norm="ortho").transpose(0, 2, 1))
+    parts = mg.stft(on_reference(x[0]), 8, center=False, return_complex=False)
+    agree(parts[..., 0], np.stack([np.fft.rfft(x[0, k : k + 8]).real for k in range(0, 13, 2)], 1))
+    z = on_reference(draw("fft", 12))
+    agree(mg.stft(z, 4, center=False), np.stack([np.fft.fft(z.numpy()[k : k + 4]) for k in range(9)], 1))
+
+
+def test_istft_inverts_stft():
+    x, window = on_reference(RNG.standard_normal((2, 30))), mg.hann_window(8, dtype="float64", device="reference")
+    for onesided, normalized in ((True, False), (False, True)):
+        terms = mg.stft(x, 8, 2, window=window, normalized=normalized, onesided=onesided, return_complex=True)
+        given = {"hop_length": 2, "window": window, "normalized": normalized, "onesided": onesided}
+        agree(mg.istft(terms, 8, **given), x.numpy())
+        longer = terms.istft(8, length=36, **given).numpy()
+        assert longer.shape == (2, 36)
+        assert not longer[:, 34:].any()
+    z = on_reference(draw("fft", 13))
+    agree(mg.istft(mg.stft(z, 4, center=False), 4, center=False, return_complex=True), z.numpy())
+
+
+def test_gradients_of_frames():
+    x = mg.Var(RNG.standard_normal(14), device="reference")
+    assert gradcheck(lambda x: mg.stft(x, 6, 4, return_complex=True), x)
+    terms = mg.Var(draw("fft", 4, 5), device="reference")
+    assert gradcheck(lambda z: mg.istft(z, 6, 2), terms)
+
+
 # ---- derivatives -----------------------------------------------------------------------------------------------------
 
 
@@ -162,6 +201,15 @@ def test_faults_are_named():
         (ArgumentError, "rfftn: the number of dims must be positive", lambda: mg.fft.rfftn(x, dim=())),
         (IndexOutOfRange, "fft2", lambda: mg.fft.fft2(x[0])),
         (IndexOutOfRange, "fft", lambda: mg.fft.fft(x[0, 0])),
+        (ArgumentError, "stft: return_complex .* must be True or False, got None", lambda: mg.stft(x[0], 2)),
+        (DTypeError, "stft: input must be real", lambda: mg.stft(z[0], 2, onesided=True)),
+        (ArgumentError, "stft: the length .* at least 4, got 3", lambda: mg.stft(z[0], 4, center=False)),
+        (ArgumentError, "stft: win_length must be a number from 1 to 2, got 3", lambda: mg.stft(z[0], 2, win_length=3)),
+        (ShapeError, "stft: window must have the shape", lambda: mg.stft(z[0], 2, window=x[0])),
+        (ShapeError, "istft: input must have the shape", lambda: mg.istft(z, 9)),
+        (ArgumentError, "istft: the smallest sum of squared windows", lambda: mg.istft(z, 2, 1, window=x[0, :2] * 0)),
+        (ArgumentError, "stft: hop_length .*must be positive, got 0", lambda: mg.stft(z[0], 2)),
+        (ArgumentError, "istft: input must have all n_fft terms", lambda: mg.istft(z, 3, 1, return_complex=True)),
         (DTypeError, "fftfreq: result must have a floating dtype", lambda: mg.fft.fftfreq(4, dtype=mg.int64)),
     ):
         with pytest.raises(error, match=text):

@@ -326,8 +326,8 @@ class Memory:
 
     def pairs(self, position: Place) -> Block:
         """Return pairs as a block."""
-        halves = [self.load(position + k * LANES) for k in (0, 1)]
-        parts = [self.shuffled(*halves, [2 * each + k for each in self.order]) for k in (0, 1)]
+        low, high = self.load(position), self.load(position + LANES)
+        parts = [self.shuffled(low, high, [2 * each + k for each in self.order]) for k in (0, 1)]
         return Vector(self.builder, parts[0]), Vector(self.builder, parts[1])
 
     def put_pairs(self, position: Place, block: Block) -> None:
