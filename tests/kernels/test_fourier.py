@@ -52,6 +52,13 @@ def test_columns_are_those_of_numpy(shape, dtype):
     agree(mg.fft.ifft(mg.tensor(x), dim=1), np.fft.ifft(x.astype(complex), axis=1), dtype)
 
 
+def test_dense_rows_behind_others_are_those_of_numpy():
+    for n in (64, 100, 11, 128):
+        x = draw(12, n).astype(np.complex64)
+        agree(mg.fft.fft(mg.tensor(x)[2:]), np.fft.fft(x[2:].astype(complex)), np.complex64)
+        agree(mg.fft.ifft(mg.tensor(x)[3:], dim=0), np.fft.ifft(x[3:].astype(complex), axis=0), np.complex64)
+
+
 def test_rows_with_any_strides_are_those_of_numpy():
     x = draw(6, 5, 130).astype(np.complex64)
     y = mg.tensor(x)

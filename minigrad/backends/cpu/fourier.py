@@ -42,8 +42,8 @@ from minigrad.kernels.fields import Fields, loop
 ROWS, COLUMNS, GROUP, CHIRP, REAL, HERMITIAN = range(6)
 RADICES = (8, 4, 2, 3, 5, 7)
 STEPS = (
-    "spread", "spread_product", "product", "join", "across", "square", "combine", "first_4", "first_5", "first_8",
-    "last_4", "last_8", *[f"pass_{radix}" for radix in RADICES],
+    "spread", "spread_product", "product", "join", "across", "square", "combine", "gather", "scatter", "first_4",
+    "first_5", "first_8", "last_4", "last_8", *[f"pass_{radix}" for radix in RADICES],
 )  # fmt: skip
 Array = NDArray[Any]
 
@@ -122,7 +122,12 @@ def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
         goal = 0 if is_chirp or is_real else to
         for turn in range(2 if is_chirp else 1):
             # ---- load
-            if is_group:
+            are_rows = is_group and inner == 1 and m >= 8 and 8 * u + 8 <= N.lines
+            if are_rows:
+                for j in range(0, m, 8):
+                    k = min(j, m - 8)
+                    gather(in_0, at + 16 * u * n + 2 * k, 2 * n, a, 16 * k, 0, factors, 0, flag)
+            elif is_group:
                 for k in range(8):
                     for j in range(m):
                         i = N.start[0] + bases[k] + 2 * j * inner
@@ -175,6 +180,10 @@ def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
             if is_columns:
                 for j in range(m):
                     join(a, 16 * j, 0, out, to + 2 * inner * j, 0, factors, N.scale, flag)
+            elif are_rows:
+                for j in range(0, m, 8):
+                    k = min(j, m - 8)
+                    scatter(a, 16 * k, 0, out, 16 * u * n + 2 * k, 2 * n, factors, N.scale, flag)
             elif is_group:
                 for k in range(min(8, N.lines - 8 * u)):
                     for j in range(m):

@@ -193,6 +193,22 @@ def square(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     across_registers(z, x, y, to, 2 * LANES, w, p, flag)
 
 
+def gather(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
+    """Store pairs of eight lines, `step` apart, as eight blocks of one element of each line."""
+    rows = [exchanged(x.pairs(at + step * k), flag) for k in range(LANES)]
+    parts = [x.turned([row[part] for row in rows]) for part in (0, 1)]
+    for k, re, im in zip(x.order, *parts):
+        y.put_block(to + (2 * LANES * k), (re, im))
+
+
+def scatter(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
+    """Store eight blocks, multiplied by w[p], as pairs of eight lines, `gap` apart."""
+    blocks = [x.block(at + (2 * LANES * k)) for k in x.order]
+    parts = [x.turned([block[part] * w.number(p) for block in blocks]) for part in (0, 1)]
+    for k, block in enumerate(zip(*parts)):
+        y.put_pairs(to + gap * k, exchanged(block, flag))
+
+
 def combine(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     """Store a + b + w*(a - b) for pairs a and the conjugates b of the pairs at `step` in reversed order.
 
@@ -207,7 +223,8 @@ def combine(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def
 RADICES = (2, 3, 4, 5, 7, 8)
 STEPS: dict[str, Callable[..., None]] = {
     "spread": spread, "spread_product": spread_product, "product": product, "join": join, "across": across,
-    "square": square, "combine": combine, "last_4": last_pass(4), "last_8": last_pass(8),
+    "square": square, "combine": combine, "gather": gather, "scatter": scatter,
+    "last_4": last_pass(4), "last_8": last_pass(8),
     **{f"first_{radix}": first_pass(radix) for radix in (4, 5, 8)},
     **{f"pass_{radix}": whole_pass(radix) for radix in RADICES},
 }  # fmt: skip
