@@ -87,19 +87,19 @@ def transform_of(z: list[Block]) -> list[Block]:
     return eight(z) if len(z) == 8 else four(*z) if len(z) == 4 else odd_number(z)
 
 
-def exchanged(z: Block, flag: Any) -> Block:
-    """Return the block, or with the flag its parts exchanged: so the forward steps compute an inverse transform."""
-    return flag.choose(z[1], z[0]), flag.choose(z[0], z[1])
+def conjugated(z: Block, flag: Any) -> Block:
+    """Return the block, or with the flag its conjugate: so the forward steps compute an inverse transform."""
+    return z[0], z[1] * flag.sign
 
 
 def spread(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     """Store pairs as a block."""
-    y.put_block(to, exchanged(x.pairs(at), flag))
+    y.put_block(to, conjugated(x.pairs(at), flag))
 
 
 def spread_product(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     """Store the products of pairs and pairs of w as a block."""
-    y.put_block(to, exchanged(times(x.pairs(at), w.pairs(p)), flag))
+    y.put_block(to, conjugated(times(x.pairs(at), w.pairs(p)), flag))
 
 
 def product(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
@@ -110,7 +110,7 @@ def product(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def
 def join(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     """Store a block, multiplied by w[p], as pairs."""
     re, im = x.block(at)
-    y.put_pairs(to, exchanged((re * w.number(p), im * w.number(p)), flag))
+    y.put_pairs(to, conjugated((re * w.number(p), im * w.number(p)), flag))
 
 
 def whole_pass(radix: int) -> Callable[..., None]:
@@ -146,7 +146,7 @@ def first_pass(radix: int) -> Callable[..., None]:
         count = 2 * (radix - 1)
 
         def of_factor(j):  # type: ignore[no-untyped-def]
-            z = transform_of([exchanged(x.pairs(at + (j + step * k) * gap), flag) for k in range(radix)])
+            z = transform_of([conjugated(x.pairs(at + (j + step * k) * gap), flag) for k in range(radix)])
             for k, block in enumerate(z):
                 at_factor = p + j * count + (2 * k - 2)
                 block = times(block, (w.number(at_factor), w.number(at_factor + 1))) if k else block
@@ -184,18 +184,18 @@ def across_registers(z: list[Block], x: Any, y: Any, to: Any, gap: Any, w: Any, 
     parts = [x.turned([block[part] for block in z]) for part in (0, 1)]
     lines = [(parts[0][x.order.index(k)], parts[1][x.order.index(k)]) for k in range(LANES)]
     for k, block in enumerate(eight(lines)):
-        y.put_pairs(to + gap * k, exchanged(block, flag))
+        y.put_pairs(to + gap * k, conjugated(block, flag))
 
 
 def square(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     """Transform a row of 64 numbers: a pass of radix 8, and `across`."""
-    z = eight([exchanged(x.pairs(at + (2 * LANES * k)), flag) for k in range(LANES)])
+    z = eight([conjugated(x.pairs(at + (2 * LANES * k)), flag) for k in range(LANES)])
     across_registers(z, x, y, to, 2 * LANES, w, p, flag)
 
 
 def gather(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     """Store pairs of eight lines, `step` apart, as eight blocks of one element of each line."""
-    rows = [exchanged(x.pairs(at + step * k), flag) for k in range(LANES)]
+    rows = [conjugated(x.pairs(at + step * k), flag) for k in range(LANES)]
     parts = [x.turned([row[part] for row in rows]) for part in (0, 1)]
     for k, re, im in zip(x.order, *parts):
         y.put_block(to + (2 * LANES * k), (re, im))
@@ -206,7 +206,7 @@ def scatter(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def
     blocks = [x.block(at + (2 * LANES * k)) for k in x.order]
     parts = [x.turned([block[part] * w.number(p) for block in blocks]) for part in (0, 1)]
     for k, block in enumerate(zip(*parts)):
-        y.put_pairs(to + gap * k, exchanged(block, flag))
+        y.put_pairs(to + gap * k, conjugated(block, flag))
 
 
 def combine(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
@@ -217,7 +217,7 @@ def combine(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def
     re, im = x.pairs(at)
     other, minus_im = (x.reversed(part) for part in x.pairs(step))
     re, im = sum_of((re + other, im - minus_im), times((re - other, im + minus_im), w.pairs(p)))
-    y.put_pairs(to, (re, flag.choose(-im, im)))
+    y.put_pairs(to, conjugated((re, im), flag))
 
 
 RADICES = (2, 3, 4, 5, 7, 8)
@@ -241,7 +241,7 @@ def step_of(name: str, dtype: str) -> Callable[..., None]:
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
         x, y, w = (Memory(builder, dtype, pointer(context, builder, sig, args, k)) for k in (0, 3, 6))
         at, dx, to, gap, p = (Place(builder, args[k]) for k in (1, 2, 4, 5, 7))
-        step(x, at, dx, y, to, gap, w, p, Flag(builder, args[8]))
+        step(x, at, dx, y, to, gap, w, p, Flag(builder, dtype, args[8]))
         return context.get_dummy_value()
 
     @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
@@ -272,14 +272,13 @@ class Place:
 
 
 class Flag:
-    """An integer of LLVM as a condition."""
+    """An integer of LLVM as a sign: -1 if it is set, otherwise 1."""
 
-    def __init__(self, builder: Any, value: Any) -> None:
-        self.builder, self.condition = builder, builder.icmp_signed("!=", value, I64(0))
-
-    def choose(self, a: Vector, b: Vector) -> Vector:
-        """Return a if the condition holds, otherwise b."""
-        return Vector(self.builder, self.builder.select(self.condition, a.value, b.value))
+    def __init__(self, builder: Any, dtype: str, value: Any) -> None:
+        kind = ir.VectorType(element_type(dtype), LANES)
+        signs = (ir.Constant(kind, [sign] * LANES) for sign in (-1.0, 1.0))
+        condition = builder.icmp_signed("!=", value, I64(0))
+        self.sign = Vector(builder, builder.select(condition, *signs))
 
 
 class Vector:
@@ -365,13 +364,10 @@ class Memory:
 
 
 class PlainFlag:
-    """The methods of `Flag` in NumPy."""
+    """The attribute of `Flag` in NumPy."""
 
     def __init__(self, value: int) -> None:
-        self.value = value
-
-    def choose(self, a: Any, b: Any) -> Any:
-        return a if self.value else b
+        self.sign = -1 if value else 1
 
 
 class Plain:
