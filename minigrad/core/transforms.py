@@ -39,8 +39,8 @@ def transformed_lengths(
     sizes = [x.shape[d] for d in dims]
     if hermitian:
         sizes[-1] = 2 * (sizes[-1] - 1)
-    given = [None] * len(sizes) if s is None else s
-    result = [n if k is None or k == -1 else read_int(k, op, "s", (x,)) for k, n in zip(given, sizes, strict=True)]
+    wanted = [None] * len(sizes) if s is None else s
+    result = [n if k is None or k == -1 else read_int(k, op, "s", (x,)) for k, n in zip(wanted, sizes, strict=True)]
     for d, n in zip(dims, result, strict=True):
         if n < 1:
             raise ShapeError(

@@ -86,8 +86,8 @@ def with_parts(call: Call, dtypes: Sequence[Any]) -> Call:
     real = [getattr(dtype, "is_float", False) for dtype in dtypes]
 
     def parts(*arrays: Any) -> bool:
-        given = [x.view(x.real.dtype) if floats and x.dtype.kind == "c" else x for x, floats in zip(arrays, real)]
-        return call(*given, *arrays[len(given) :])
+        converted = [x.view(x.real.dtype) if floats and x.dtype.kind == "c" else x for x, floats in zip(arrays, real)]
+        return call(*converted, *arrays[len(converted) :])
 
     return parts
 

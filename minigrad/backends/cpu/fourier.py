@@ -216,20 +216,20 @@ def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
 
 def radices_of(n: int) -> tuple[int, ...] | None:
     """Return the radices of the passes for a length, large ones first; None if a prime factor is too large."""
-    found = []
+    radices = []
     for radix in (7, 5, 3):
         while n % radix == 0:
-            found.append(radix)
+            radices.append(radix)
             n //= radix
     twos = n.bit_length() - 1
     if n != 1 << twos:
         return None
     if twos % 3 == 1:
-        found += [2] if twos == 1 else [4, 4]
+        radices += [2] if twos == 1 else [4, 4]
     elif twos % 3 == 2:
-        found.append(4)
-    found += [8] * ((twos - 2 * (twos % 3 == 2) - 4 * (twos % 3 == 1)) // 3)
-    return tuple(found)
+        radices.append(4)
+    radices += [8] * ((twos - 2 * (twos % 3 == 2) - 4 * (twos % 3 == 1)) // 3)
+    return tuple(radices)
 
 
 def pass_factors(m: int) -> list[Array]:
@@ -365,6 +365,6 @@ def transform_complex(steps: CpuSteps, request: requests.Fourier, out: Value, a:
     else:
         order = [d for d in range(len(a.shape)) if d != dim] + [dim]
         moved = a.seen(a.layout.permute(order))
-        found = steps.work(moved.shape, a.dtype)
-        run(steps, CHIRP, found, with_dense_lines(steps, moved), n, request)
-        steps.copy(out.seen(out.layout.permute(order)), found)
+        terms = steps.work(moved.shape, a.dtype)
+        run(steps, CHIRP, terms, with_dense_lines(steps, moved), n, request)
+        steps.copy(out.seen(out.layout.permute(order)), terms)

@@ -36,8 +36,8 @@ def fourier(steps: Steps, request: Fourier) -> None:
     rows = steps.work((a.layout.numel // n, n), a.dtype)
     steps.copy(viewed(rows, source.shape), source)
     sign = 1 if request.inverse else -1
-    found = transforms_of(steps, rows, sign)
-    steps.each(PRODUCT, target, viewed(found, target.shape), steps.constant(request.scale, a.dtype))
+    terms = transforms_of(steps, rows, sign)
+    steps.each(PRODUCT, target, viewed(terms, target.shape), steps.constant(request.scale, a.dtype))
 
 
 def roots(exponents: NDArray[Any], n: int, sign: int) -> NDArray[Any]:
@@ -64,8 +64,8 @@ def transforms_of(steps: Steps, x: Value, sign: int) -> Value:
     parts = steps.work((rows, a, b), x.dtype)
     steps.ask(Product(), parts, matrix.seen(matrix.layout.expand((rows, a, a))), viewed(x, (rows, a, b)))
     steps.each(PRODUCT, parts, parts, steps.constant(roots(np.outer(j, k), n, sign), x.dtype))
-    found = viewed(transforms_of(steps, viewed(parts, (rows * a, b)), sign), (rows, a, b))
-    steps.copy(viewed(result, (rows, b, a)), found.transposed)
+    terms = viewed(transforms_of(steps, viewed(parts, (rows * a, b)), sign), (rows, a, b))
+    steps.copy(viewed(result, (rows, b, a)), terms.transposed)
     return result
 
 
@@ -82,28 +82,28 @@ def convolved(steps: Steps, x: Value, sign: int) -> Value:
     steps.each(PRODUCT, padded.at(1, 0, n), x, factors)
     spectrum = transforms_of(steps, padded, -1)
     steps.each(PRODUCT, spectrum, spectrum, steps.constant(np.fft.fft(filtered) / size, x.dtype))
-    found, result = transforms_of(steps, spectrum, 1), steps.work(x.shape, x.dtype)
-    steps.each(PRODUCT, result, found.at(1, 0, n), factors)
+    terms, result = transforms_of(steps, spectrum, 1), steps.work(x.shape, x.dtype)
+    steps.each(PRODUCT, result, terms.at(1, 0, n), factors)
     return result
 
 
 def from_real(steps: Steps, request: Fourier) -> None:
     """Transform real numbers as complex numbers, and keep the first half."""
     (out,), (a,), last = steps.outs, steps.operands, request.dim
-    numbers, found = (steps.work(a.shape, out.dtype) for _ in range(2))
+    numbers, terms = (steps.work(a.shape, out.dtype) for _ in range(2))
     steps.copy(numbers, a)
-    steps.ask(request, found, numbers)
-    steps.copy(out, found.at(last, 0, out.shape[last]))
+    steps.ask(request, terms, numbers)
+    steps.copy(out, terms.at(last, 0, out.shape[last]))
 
 
 def to_real(steps: Steps, request: Fourier) -> None:
     """Add the conjugates of the second half, transform, and keep the real parts."""
     (out,), (a,), last = steps.outs, steps.operands, request.dim
     n, m = out.shape[last], a.shape[last]
-    whole, found = (steps.work(out.shape, a.dtype) for _ in range(2))
+    whole, terms = (steps.work(out.shape, a.dtype) for _ in range(2))
     steps.copy(whole.at(last, 0, m), a)
     if n > m:
         mirrored = a.at(last, 1, n - m)
         steps.each(CONJUGATE, whole.at(last, m, n - m), mirrored.seen(mirrored.layout.flip(last)))
-    steps.ask(request, found, whole)
-    steps.each(REAL_PART, out, found, compute=a.dtype.compute)
+    steps.ask(request, terms, whole)
+    steps.each(REAL_PART, out, terms, compute=a.dtype.compute)

@@ -240,7 +240,7 @@ def step_of(name: str, dtype: str) -> Callable[..., None]:
 
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
         x, y, w = (Memory(builder, dtype, pointer(context, builder, sig, args, k)) for k in (0, 3, 6))
-        at, dx, to, gap, p = (Place(builder, args[k]) for k in (1, 2, 4, 5, 7))
+        at, dx, to, gap, p = (Offset(builder, args[k]) for k in (1, 2, 4, 5, 7))
         step(x, at, dx, y, to, gap, w, p, Flag(builder, dtype, args[8]))
         return context.get_dummy_value()
 
@@ -256,19 +256,19 @@ def step_of(name: str, dtype: str) -> Callable[..., None]:
 # ---- vectors of LLVM -------------------------------------------------------------------------------------------------
 
 
-class Place:
+class Offset:
     """An integer of LLVM with sums and products."""
 
     def __init__(self, builder: Any, value: Any) -> None:
         self.builder, self.value = builder, value
 
-    def __add__(self, other: Place | int) -> Place:
-        value = other.value if isinstance(other, Place) else I64(other)
-        return Place(self.builder, self.builder.add(self.value, value))
+    def __add__(self, other: Offset | int) -> Offset:
+        value = other.value if isinstance(other, Offset) else I64(other)
+        return Offset(self.builder, self.builder.add(self.value, value))
 
-    def __mul__(self, other: Place | int) -> Place:
-        value = other.value if isinstance(other, Place) else I64(other)
-        return Place(self.builder, self.builder.mul(self.value, value))
+    def __mul__(self, other: Offset | int) -> Offset:
+        value = other.value if isinstance(other, Offset) else I64(other)
+        return Offset(self.builder, self.builder.mul(self.value, value))
 
 
 class Flag:
@@ -311,42 +311,42 @@ class Memory:
         self.builder, self.data, self.align = builder, data, np.dtype(dtype).itemsize
         self.element, self.order = element_type(dtype), PARTED[self.align]
 
-    def at(self, position: Place, count: int) -> Any:
+    def at(self, position: Offset, count: int) -> Any:
         """Return the address of `count` elements."""
         kind = ir.VectorType(self.element, count)
         return self.builder.bitcast(self.builder.gep(self.data, [position.value]), kind.as_pointer())
 
-    def load(self, position: Place, count: int = LANES) -> Any:
+    def load(self, position: Offset, count: int = LANES) -> Any:
         return self.builder.load(self.at(position, count), align=self.align)
 
     def shuffled(self, x: Any, y: Any, order: list[int]) -> Any:
         return self.builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(order)), order))
 
-    def repeat(self, count: Place, body: Callable[[Place], None]) -> None:
+    def repeat(self, count: Offset, body: Callable[[Offset], None]) -> None:
         """Emit a loop that calls the body with 0 to count - 1."""
         with cgutils.for_range(self.builder, count.value) as each:
-            body(Place(self.builder, each.index))
+            body(Offset(self.builder, each.index))
 
-    def number(self, position: Place) -> Vector:
+    def number(self, position: Offset) -> Vector:
         """Return a vector whose elements are one number."""
         one = self.load(position, 1)
         return Vector(self.builder, self.shuffled(one, one, [0] * LANES))
 
-    def block(self, position: Place) -> Block:
+    def block(self, position: Offset) -> Block:
         """Return a block: its real and imaginary parts."""
         return Vector(self.builder, self.load(position)), Vector(self.builder, self.load(position + LANES))
 
-    def put_block(self, position: Place, block: Block) -> None:
+    def put_block(self, position: Offset, block: Block) -> None:
         for k, part in enumerate(block):
             self.builder.store(part.value, self.at(position + k * LANES, LANES), align=self.align)
 
-    def pairs(self, position: Place) -> Block:
+    def pairs(self, position: Offset) -> Block:
         """Return pairs as a block."""
         low, high = self.load(position), self.load(position + LANES)
         parts = [self.shuffled(low, high, [2 * each + k for each in self.order]) for k in (0, 1)]
         return Vector(self.builder, parts[0]), Vector(self.builder, parts[1])
 
-    def put_pairs(self, position: Place, block: Block) -> None:
+    def put_pairs(self, position: Offset, block: Block) -> None:
         for half in (0, LANES // 2):
             order = [self.order.index(half + k // 2) + k % 2 * LANES for k in range(LANES)]
             mixed = self.shuffled(block[0].value, block[1].value, order)
