@@ -271,7 +271,7 @@ def is_row(n: int) -> bool:
     return n % 8 == 0 and n >= 64 and radices_of(n // 8) is not None
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)  # the table of a long row takes several MB, and each launch keeps its own
 def plan_of(form: int, n: int, inverse: bool, scale: float, order: Sequence[int]) -> Plan:
     """Return the numbers and factors of `transform` for lines of length n."""
     size = n
@@ -293,7 +293,7 @@ def plan_of(form: int, n: int, inverse: bool, scale: float, order: Sequence[int]
         "across": across_factors(m, {CHIRP: 1.0, REAL: scale / 2}.get(form, scale), order),
         "scale": np.full(1, scale),
     }
-    positions = dict.fromkeys(("extra", "spectrum"), 0)
+    positions = dict.fromkeys(("across", "extra", "spectrum", "scale"), 0)
     for name, table in tables.items():
         positions[name] = len(first)
         first = np.concatenate([first, table])

@@ -16,8 +16,7 @@ from minigrad.core.transforms import transformed_dims, transformed_lengths
 from minigrad.ops.casting import cast
 from minigrad.ops.fourier.lines import fourier, hermitian_fourier, real_fourier
 from minigrad.ops.shape.padding import with_constant
-from minigrad.ops.shape.rearranging import movedim
-from minigrad.ops.shape.views import narrow
+from minigrad.ops.shape.views import narrow, transpose
 from minigrad.runtime.tensor import Tensor, describe
 
 Lengths = Annotated[Any, Role("Ints", "lengths, one per dim", "int | Sequence[int] | None", AS_IT_COMES)]
@@ -41,6 +40,11 @@ def resized(name: str, x: Tensor, dim: int, n: int) -> Tensor:
     if missing <= 0:
         return x if not missing else narrow(x, dim, 0, n)
     return with_constant(name, x, (0, 0) * (x.ndim - 1 - dim) + (0, missing), 0)
+
+
+def exchanged(x: Tensor, dim: int) -> Tensor:
+    """Return a view with a dim and the last dim exchanged."""
+    return x if dim == x.ndim - 1 else transpose(x, dim, -1)
 
 
 def scale_of(n: int, inverse: bool, norm: str | None) -> float:
@@ -76,7 +80,7 @@ def transform(name: str, x: Tensor, s: Any, dim: Any, norm: str | None, inverse:
     (*others, last), (*sizes, n) = axes, lengths
     scale = scale_of(n, inverse, norm)
     if kind == "real":
-        terms = movedim(real_fourier(movedim(x, last, -1), inverse=inverse, scale=scale), -1, last)
+        terms = exchanged(real_fourier(exchanged(x, last), inverse=inverse, scale=scale), last)
         return over_dims(terms, others, sizes, inverse, norm)
-    x = movedim(over_dims(x, others, sizes, inverse, norm), last, -1)
-    return movedim(hermitian_fourier(x, n=n, inverse=inverse, scale=scale), -1, last)
+    x = exchanged(over_dims(x, others, sizes, inverse, norm), last)
+    return exchanged(hermitian_fourier(x, n=n, inverse=inverse, scale=scale), last)
