@@ -112,6 +112,9 @@ def test_stft_transforms_the_frames_of_a_signal():
     agree(whole, np.fft.fft(frames, norm="ortho").transpose(0, 2, 1))
     parts = mg.stft(on_reference(x[0]), 8, center=False, return_complex=False)
     agree(parts[..., 0], np.stack([np.fft.rfft(x[0, k : k + 8]).real for k in range(0, 13, 2)], 1))
+    aligned = mg.stft(on_reference(x), 8, center=False, align_to_window=True, **given)
+    padded = np.pad(x, ((0, 0), (1, 1)))
+    agree(aligned, np.stack([np.fft.rfft(padded[:, k : k + 8] * shape) for k in range(0, 15, 3)], 2))
     z = on_reference(draw("fft", 12))
     agree(mg.stft(z, 4, center=False), np.stack([np.fft.fft(z.numpy()[k : k + 4]) for k in range(9)], 1))
 
@@ -205,6 +208,7 @@ def test_faults_are_named():
         (DTypeError, "stft: input must be real", lambda: mg.stft(z[0], 2, onesided=True)),
         (ArgumentError, "stft: the length .* at least 4, got 3", lambda: mg.stft(z[0], 4, center=False)),
         (ArgumentError, "stft: win_length must be a number from 1 to 2, got 3", lambda: mg.stft(z[0], 2, win_length=3)),
+        (ArgumentError, "stft: input must not be centered", lambda: mg.stft(z[0], 2, 1, align_to_window=False)),
         (ShapeError, "stft: window must have the shape", lambda: mg.stft(z[0], 2, window=x[0])),
         (ShapeError, "istft: input must have the shape", lambda: mg.istft(z, 9)),
         (ArgumentError, "istft: the smallest sum of squared windows", lambda: mg.istft(z, 2, 1, window=x[0, :2] * 0)),

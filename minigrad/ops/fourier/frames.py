@@ -58,6 +58,7 @@ def stft(
     input: Annotated[Tensor, Ndim(1, 2), NotHalf], n_fft: Count, hop_length: CountOrNone = None,
     win_length: CountOrNone = None, window: Tensor | None = None, center: Flag = True, pad_mode: str = "reflect",
     normalized: Flag = False, onesided: Answer = None, return_complex: Answer = None,
+    align_to_window: Answer = None,
 ) -> Tensor:  # fmt: skip
     """Return the Fourier transforms of the frames of a signal, of shape (..., terms, frames).
 
@@ -71,8 +72,14 @@ def stft(
     half = real if onesided is None else onesided
     if half:
         Real.expect("stft", input=x, window=shape)
+    Condition(
+        ArgumentError, "not be centered with align_to_window", "pass center=False",
+        lambda *_: not center or align_to_window is None,
+    ).expect("stft", input=x)  # fmt: skip
     if center:
         x = pad(x.reshape(1, -1, x.shape[-1]), (n_fft // 2, n_fft // 2), pad_mode).reshape(*x.shape[:-1], -1)
+    elif align_to_window and win_length is not None:
+        x = pad(x, ((n_fft - win_length) // 2, n_fft - win_length - (n_fft - win_length) // 2))
     Number(n_fft, whole=True, advice="pass a smaller n_fft").expect("stft", x, **{"the length": x.shape[-1]})
     frames = unfold(x, -1, n_fft, hop_of("stft", x, n_fft, hop_length)) * shape
     norm = "ortho" if normalized else None
