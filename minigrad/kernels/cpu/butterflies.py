@@ -24,7 +24,7 @@ from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from minigrad.kernels.cpu.emitting import I32, I64, element_type, pointer
+from minigrad.kernels.cpu.emitting import I32, I64, element_type
 from minigrad.kernels.cpu.processor import PARTED
 from minigrad.kernels.cpu.vectors import turned
 
@@ -239,7 +239,8 @@ def step_of(name: str, dtype: str) -> Callable[..., None]:
         )
 
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
-        x, y, w = (Memory(builder, dtype, pointer(context, builder, sig, args, k)) for k in (0, 3, 6))
+        data = context.data_model_manager[sig.args[0]].get_field_position("data")
+        x, y, w = (Memory(builder, dtype, builder.extract_value(args[k], data)) for k in (0, 3, 6))
         at, dx, to, gap, p = (Offset(builder, args[k]) for k in (1, 2, 4, 5, 7))
         step(x, at, dx, y, to, gap, w, p, Flag(builder, dtype, args[8]))
         return context.get_dummy_value()
