@@ -6,7 +6,7 @@ Stockham's order, and stores them.  The eight lines are:
 rows     a row of length n = 8*m: the elements l, l + 8, l + 16 ... are line l.  The step `across` then multiplies the
          results by factors and transforms across the lines.
 columns  eight neighbouring columns, if the transform is along another dim than the last
-group    eight rows or columns of any other length, or with few columns, read element by element
+group    eight rows of any other length, transposed in registers, or a few rows or columns, element by element
 chirp    a row whose length has a large prime factor, as a convolution (Bluestein) of two transforms of the form rows
 real     a row of 2*h real numbers, as h complex numbers; `combine` then separates even and odd elements
 hermitian  the reverse of real
