@@ -108,7 +108,23 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
 if TYPE_CHECKING:
-    from minigrad import amp, autograd, cuda, data, dist, func, linalg, nn, optim, random, special, testing, utils, viz
+    from minigrad import (
+        amp,
+        autograd,
+        cuda,
+        data,
+        dist,
+        fft,
+        func,
+        linalg,
+        nn,
+        optim,
+        random,
+        special,
+        testing,
+        utils,
+        viz,
+    )
     from minigrad.amp import autocast
     from minigrad.api.files.checkpoints import Checkpoint
     from minigrad.api.files.trees import load, save
@@ -175,8 +191,8 @@ _document_all(globals())
 _document_all(vars(Tensor))
 del globals()["dist"]  # the package `dist` can be called like the function: `mg.dist(x, y)`
 
-_MODULES = ("amp", "array_api", "autograd", "backends", "cuda", "data", "dist", "distributed", "distributions", "func",
-            "linalg", "nn", "optim", "random", "special", "testing", "utils", "viz")  # fmt: skip
+_MODULES = ("amp", "array_api", "autograd", "backends", "cuda", "data", "dist", "distributed", "distributions", "fft",
+            "func", "linalg", "nn", "optim", "random", "special", "testing", "utils", "viz")  # fmt: skip
 __all__ = sorted({
     *_MODULES, *LATER,
     *[name for name, value in globals().items() if not name.startswith("_") and name not in _HIDDEN],

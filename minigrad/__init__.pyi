@@ -58,6 +58,7 @@ from minigrad import dist as dist
 from minigrad import distributed as distributed
 from minigrad import distributions as distributions
 from minigrad.runtime.recording import enable_grad as enable_grad
+from minigrad import fft as fft
 from minigrad import func as func
 from minigrad.runtime.inference import inference_mode as inference_mode
 from minigrad import linalg as linalg
@@ -935,6 +936,9 @@ def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def isreal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return whether the imaginary part of x is 0; a real number has none."""
 
+def istft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: builtins.int | None = ..., return_complex: builtins.bool = ...) -> Tensor:
+    """Return the signal whose `stft` is nearest to the input: the sum of its frames, divided by that of their windows."""
+
 def jit(function: Any = ..., *, fuse: builtins.bool = ..., verify: builtins.int = ...) -> Any:
     """Record a function once, and then run it as a list of launches without Python between them."""
 
@@ -1545,6 +1549,9 @@ def std(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., 
 
 def std_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float | None = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
     """Return the standard deviation and the mean over `dim` as a named tuple, computed in two passes."""
+
+def stft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: builtins.str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: builtins.bool | None = ...) -> Tensor:
+    """Return the Fourier transforms of the frames of a signal, of shape (..., terms, frames)."""
 strided: Any
 
 def sub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:

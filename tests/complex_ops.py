@@ -1,7 +1,7 @@
 """The ops of complex numbers, and functions that rules call for complex operands only.
 
-The rows of `op_table` have real operands, so `ops/test_complex.py` tests these ops: their values, their gradients of
-both orders and forward mode.
+The rows of `op_table` have real operands, so `ops/test_complex.py` and `ops/test_fourier.py` test these ops: their
+values, their gradients of both orders and forward mode.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 NAMES = frozenset({
     "angle", "as_complex", "as_real", "complex", "conj", "conj_physical", "imag", "polar", "real", "real_part",
     "resolve_conj", "sgn", "view_as_complex", "view_as_real",
+    "fourier", "hermitian_fourier", "real_fourier", "fftshift", "ifftshift", "stft", "istft",
+    *[f"{name}{dims}" for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for dims in ("", "2", "n")],
 })  # fmt: skip
 PARTS = ("cast_to", "sign_of", "away_from_one", "pow_exponent_rule: swapped branches in `exponent.real", "conjugated")
 

@@ -15,7 +15,8 @@ from typing import Any
 
 MODULES = (
     "minigrad", "minigrad.nn", "minigrad.nn.functional", "minigrad.nn.init", "minigrad.nn.utils", "minigrad.optim",
-    "minigrad.data", "minigrad.func", "minigrad.linalg", "minigrad.special", "minigrad.viz", "minigrad.testing",
+    "minigrad.data", "minigrad.func", "minigrad.linalg", "minigrad.special", "minigrad.fft", "minigrad.viz",
+    "minigrad.testing",
     "minigrad.amp", "minigrad.dist", "minigrad.distributions", "minigrad.autograd", "minigrad.autograd.function",
     "minigrad.autograd.forward_ad", "minigrad.autograd.functional", "minigrad.autograd.graph", "minigrad.cuda",
     "minigrad.cuda.amp", "minigrad.diagnostics", "minigrad.diagnostics.summarizing",

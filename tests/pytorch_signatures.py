@@ -19,7 +19,7 @@ TABLE = Path(__file__).with_suffix(".json")
 # Arguments for sparse, named, complex and pinned tensors: minigrad has none of these.
 ABSENT = {"layout", "pin_memory", "names", "is_coalesced", "_stacklevel"}
 MODULES = {"torch": mg, "torch.nn.functional": mg.nn.functional, "torch.linalg": mg.linalg,
-           "torch.special": mg.special}  # fmt: skip
+           "torch.special": mg.special, "torch.fft": mg.fft}  # fmt: skip
 
 Signature = list[list[str]]  # [name, kind, default] of each parameter; kind: "any", "keyword" or "many"
 
@@ -98,7 +98,7 @@ def read() -> dict[str, list[Signature]]:
         overloads = stubs.get(prefix, {}).get(short)
         if overloads is None and inspect.isfunction(native := getattr(eval(prefix, {"torch": torch}), short, None)):
             overloads = [of_function(native)]
-        documented = {"torch.linalg": torch.linalg, "torch.special": torch.special}.get(prefix)
+        documented = {"torch.linalg": torch.linalg, "torch.special": torch.special, "torch.fft": torch.fft}.get(prefix)
         if overloads is None and hasattr(documented, short):
             overloads = [of_docstring(getattr(documented, short))]
         if overloads is None and prefix == "torch.nn.functional" and hasattr(torch.nn.functional, short):

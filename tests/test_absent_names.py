@@ -20,7 +20,7 @@ from minigrad.declare.advice import INSTEAD, RECORDED
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {"minigrad": mg, "minigrad.nn": mg.nn, "minigrad.nn.functional": mg.nn.functional, "minigrad.func": mg.func,
-         "minigrad.linalg": mg.linalg, "minigrad.special": mg.special}  # fmt: skip
+         "minigrad.linalg": mg.linalg, "minigrad.special": mg.special, "minigrad.fft": mg.fft}  # fmt: skip
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.usefixtures("reference")
 
 xp = mg.array_api
 STRICT = "array-api-strict is not installed: no signatures to compare with"
-# Complex numbers and Fourier transforms; the draft of the next version; what `mg.linalg` has not yet.
-ABSENT = {"complex64", "complex128", "imag", "eig", "eigvals", "fft", "broadcast_shapes"}
+# Complex numbers; the draft of the next version; what `mg.linalg` has not yet.
+ABSENT = {"complex64", "complex128", "imag", "eig", "eigvals", "broadcast_shapes"}
 ABSENT |= {name for name in "det eigh eigvalsh inv matrix_rank pinv qr slogdet solve svd svdvals".split()
            if not hasattr(mg.linalg, name)}  # fmt: skip
 FLOATS, INTS = ("float32", "float64"), ("uint8", "int16", "int64", "uint64")
@@ -221,6 +221,23 @@ def cases() -> Iterator[tuple[str, Case]]:
         ),
     )
     yield (
+        "fft",
+        (
+            lambda xp, x: [
+                xp.fft.fft(x, n=5, axis=1),
+                xp.fft.ifft(x, norm="ortho"),
+                xp.fft.fftn(x, s=(2, 5), axes=(0, 1)),
+                xp.fft.ifftn(x),
+                xp.fft.irfft(xp.fft.rfft(x), n=4),
+                xp.fft.irfftn(xp.fft.rfftn(x, axes=(1, 2)), axes=(1, 2), norm="forward"),
+                xp.fft.hfft(xp.fft.ihfft(x), n=4),
+                xp.fft.fftshift(x, axes=1),
+                xp.fft.ifftshift(x),
+            ],
+            (A,),
+        ),
+    )
+    yield (
         "creation",
         (
             lambda xp: [
@@ -344,7 +361,7 @@ def test_gradients_pass() -> None:
 def test_signatures_are_the_standards() -> None:
     strict = pytest.importorskip("array_api_strict", reason=STRICT)
     wrong = []
-    for space, theirs in ((xp, strict), (xp.linalg, strict.linalg)):
+    for space, theirs in ((xp, strict), (xp.linalg, strict.linalg), (xp.fft, strict.fft)):
         names = {name for name in theirs.__all__ if "trict" not in name and name[0] != "_"} - ABSENT
         wrong += [f"{name} is absent" for name in names if not hasattr(space, name)]
         for name in names - {"finfo", "iinfo"}:

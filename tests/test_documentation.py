@@ -199,7 +199,7 @@ def test_doctest_reads_the_text_as_it_was_written() -> None:
 
 def public_functions():
     """The functions of the main namespaces, by name."""
-    for module in (mg, mg.nn.functional, mg.linalg, mg.special):
+    for module in (mg, mg.nn.functional, mg.linalg, mg.special, mg.fft):
         for name in dir(module):  # also those that are not loaded yet
             function = getattr(module, name)
             ours = str(getattr(function, "__module__", "")).startswith("minigrad")

@@ -23,7 +23,7 @@ FLOORS: tuple[dict[str, str], ...] = (
     {"runtime": "runtime declare"},
     {"ops": "ops"},
     {"autodiff": "autodiff func"},
-    {"api": "api cuda random linalg special"},
+    {"api": "api cuda random linalg special fft"},
     {"nn": "nn optim amp", "data": "data"},
     {"jit": "jitting", "dist": "dist", "distributions": "distributions", "testing": "testing"},
     {"viz": "viz diagnostics", "torch": "autograd utils distributed cuda.amp"},
@@ -44,6 +44,7 @@ COMPILERS_AT_TOP = {
         f"minigrad.kernels.cpu.{name}"
         for name in (
             "amx",
+            "butterflies",
             "emitting",
             "generator",
             "halves",
@@ -405,6 +406,7 @@ def test_a_compiler_at_the_top_of_a_module_is_named(tree, text):
             f"minigrad.kernels.cpu.{name}"
             for name in (
                 "amx",
+                "butterflies",
                 "emitting",
                 "generator",
                 "halves",

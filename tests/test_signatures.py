@@ -27,6 +27,7 @@ def public() -> Iterator[tuple[str, Any]]:
         "func": mg.func,
         "linalg": mg.linalg,
         "special": mg.special,
+        "fft": mg.fft,
         "cuda": mg.cuda,
     }
     for label, module in modules.items():

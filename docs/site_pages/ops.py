@@ -26,7 +26,9 @@ from minigrad.viz.film import declared, operand_name
 from minigrad.viz.mathematics import mathml, plain
 from site_pages.pieces import drawn, raw, signature, typeset
 
-NAMESPACES = {"mg": mg, "mg.nn.functional": mg.nn.functional, "mg.linalg": mg.linalg, "mg.special": mg.special}
+NAMESPACES = {
+    "mg": mg, "mg.nn.functional": mg.nn.functional, "mg.linalg": mg.linalg, "mg.special": mg.special, "mg.fft": mg.fft,
+}  # fmt: skip
 DEVICE = "reference"  # formulas, curves and graphs are the same on each device, and this one compiles nothing
 
 

@@ -47,6 +47,7 @@ def files() -> dict[Path, str]:
     return {
         PATH: text(),
         root / "__init__.pyi": module_text(mg, "minigrad"),
+        root / "fft.pyi": module_text(mg.fft, "minigrad.fft"),
         root / "linalg.pyi": module_text(mg.linalg, "minigrad.linalg"),
         root / "special.pyi": module_text(mg.special, "minigrad.special"),
         root / "nn" / "__init__.pyi": module_text(mg.nn, "minigrad.nn"),

@@ -24,8 +24,8 @@ from minigrad.runtime.recording import definition_of
 
 ROOT = Path(mg.__file__).resolve().parents[1]
 # Where a name is looked up, in this order; nn, optim and others contain classes.
-HOMES = ("", "nn.functional", "Tensor", "nn", "linalg", "special", "func", "optim", "data", "testing", "viz", "nn.init",
-         "nn.utils", "distributions", "autograd", "amp", "dist")  # fmt: skip
+HOMES = ("", "nn.functional", "Tensor", "nn", "linalg", "special", "fft", "func", "optim", "data", "testing", "viz",
+         "nn.init", "nn.utils", "distributions", "autograd", "amp", "dist")  # fmt: skip
 OPERATORS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "lshift",

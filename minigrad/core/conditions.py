@@ -87,6 +87,11 @@ Wide = Condition(
 Complex = Condition(
     DTypeError, "have a complex dtype", "convert it with .to(mg.complex64)", lambda x, _: x.dtype.is_complex
 )
+Real = Condition(DTypeError, "be real", "pass input.real", lambda x, _: not x.dtype.is_complex)
+NotHalf = Condition(
+    DTypeError, "expected float32, float64, complex or integers", "convert with .to(mg.float32)",
+    lambda x, _: not x.dtype.is_float or x.dtype.itemsize >= 4,
+)  # fmt: skip
 Boolean = Condition(DTypeError, "be bool", "compare first, as in x > 0", lambda x, _: x.dtype.kind == "bool")
 
 

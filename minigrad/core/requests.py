@@ -346,6 +346,23 @@ class SolveTriangular(Request):
     unit: bool
 
 
+# ---- Fourier transforms ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fourier(Request):
+    """Compute out[k] = scale * (the sum over j of a[j] * e**(-2*pi*i*j*k/n)) along a dim of length n; out is dense.
+
+    If the operand is real, out contains the terms 0 to n//2.  If out is real, the operand contains the terms 0 to n//2;
+    every other term a[n - k] is the conjugate of a[k], and out contains the real parts.  In these two cases, `dim` is
+    the last one.  inverse: whether the exponent has the other sign.
+    """
+
+    dim: int
+    inverse: bool
+    scale: float
+
+
 # ---- by index -------------------------------------------------------------------------------------------------------
 
 

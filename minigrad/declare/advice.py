@@ -38,7 +38,7 @@ INSTEAD: Final = {
     "compile": JIT,
     "CUDAGraph": JIT,
     **dict.fromkeys(("export", "onnx"), EXPORTED),
-    **dict.fromkeys(("fft", "ifft", "rfft", "stft", "istft", "eig", "eigvals"), ARRAYS),
+    **dict.fromkeys(("eig", "eigvals"), ARRAYS),
     "CrossMapLRN2d": "write mg.nn.LocalResponseNorm; CrossMapLRN2d counts the first channel in every sum",
     "SparseAdam": "write mg.optim.Adam; gradients of mg.nn.Embedding are dense",
     "astype": "write x.to(dtype)",
@@ -73,15 +73,15 @@ FAMILIES: Final = {
     r"^(cudnn|mkldnn|miopen|fbgemm)_|_mkldnn": "minigrad does not call kernels of other libraries; use the op itself",
 }
 # The namespaces that are searched, in this order.
-SPACES: Final = ("", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data", "linalg", "special", "func",
+SPACES: Final = ("", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data", "linalg", "special", "fft", "func",
                  "autograd", "distributions", "nn.init", "nn.utils", "amp", "testing", "viz")  # fmt: skip
 
 # Methods of PyTorch 2.13, and names from its older releases and from NumPy that scripts use.
 OTHERS: Final = (
     "as_subclass astype ccol_indices chalf coalesce col_indices crow_indices dense_dim dequantize "
-    "eig geqrf indices int_repr is_coalesced istft lstsq lu map2_ masked_scatter_ matrix_exp "
+    "eig geqrf indices int_repr is_coalesced lstsq lu map2_ masked_scatter_ matrix_exp "
     "nonzero_static orgqr ormqr polygamma_ q_per_channel_axis q_scale q_zero_point qscheme reinforce renorm_ resize "
-    "resize_as set_ slice_inverse smm solve sparse_dim sparse_mask sspaddmm stft symeig to_mkldnn to_numpy "
+    "resize_as set_ slice_inverse smm solve sparse_dim sparse_mask sspaddmm symeig to_mkldnn to_numpy "
     "to_padded_tensor to_sparse to_sparse_coo to_sparse_csr triangular_solve untyped_storage values xpu"
 ).split()
 

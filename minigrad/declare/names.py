@@ -12,15 +12,15 @@ from typing import Any
 
 from minigrad.declare.manual import document
 
-MG, FUNCTIONAL, LINALG, SPECIAL = "mg", "nn.functional", "linalg", "special"
-namespaces: dict[str, dict[str, Callable[..., Any]]] = {MG: {}, FUNCTIONAL: {}, LINALG: {}, SPECIAL: {}}
+MG, FUNCTIONAL, LINALG, SPECIAL, FFT = "mg", "nn.functional", "linalg", "special", "fft"
+namespaces: dict[str, dict[str, Callable[..., Any]]] = {MG: {}, FUNCTIONAL: {}, LINALG: {}, SPECIAL: {}, FFT: {}}
 methods: dict[str, Callable[..., Any]] = {}
 in_place: dict[str, Callable[..., Any]] = {}
 
 
 # The namespace of the ops in a folder or module of `ops/`; it is `mg` for all others.
 SOLVERS = ("factors", "lu", "matrices", "pseudo", "spectra", "systems")
-HOMES = {"nn": FUNCTIONAL, **{f"linalg.{module}": LINALG for module in SOLVERS}}
+HOMES = {"nn": FUNCTIONAL, "fourier": FFT, **{f"linalg.{module}": LINALG for module in SOLVERS}}
 
 
 def default_namespace(module: str) -> tuple[str, ...]:

@@ -1287,6 +1287,9 @@ class Attached:
     def isreal_(self) -> Tensor:
         """Apply `isreal` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
+    def istft(self, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: builtins.int | None = ..., return_complex: builtins.bool = ...) -> Tensor:
+        """Return the signal whose `stft` is nearest to the input: the sum of its frames, divided by that of their windows."""
+
     def item(self) -> Any:
         """Return the only element as a Python number.  Raises ShapeError for another number of elements."""
 
@@ -2014,6 +2017,9 @@ class Attached:
 
     def std_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float | None = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
         """Return the standard deviation and the mean over `dim` as a named tuple, computed in two passes."""
+
+    def stft(self, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: builtins.str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: builtins.bool | None = ...) -> Tensor:
+        """Return the Fourier transforms of the frames of a signal, of shape (..., terms, frames)."""
 
     def storage_offset(self) -> builtins.int:
         """Return the position of the first element in the storage."""

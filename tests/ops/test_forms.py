@@ -89,7 +89,7 @@ CALLS: dict[str, dict[str, Any]] = {
 MAKERS = {
     "full": {"size": X, "fill_value": 2.0}, "empty": None, "zeros": {"size": X}, "ones": {"size": X},
     "arange": {"start": 0, "end": 6}, "linspace": {"start": 0, "end": 1, "steps": 6}, "eye": {"n": 3},
-    "logspace": {"start": 0, "end": 1, "steps": 6},
+    "logspace": {"start": 0, "end": 1, "steps": 6}, "fftfreq": {"n": 6}, "rfftfreq": {"n": 6},
 }  # fmt: skip
 DRAWS = {"rand", "randn", "normal", "randint", "randperm", "uniform", "bernoulli", "multinomial"}
 

@@ -2,7 +2,7 @@
 
 Libraries that are written against the standard, such as SciPy and scikit-learn, accept tensors through this module.
 The names and arguments are those of the standard (`axis`, `keepdims`, `correction=0`).  Values, views and gradients are
-those of the functions of `mg`, which behave as in PyTorch.  Complex numbers and Fourier transforms are not supported.
+those of the functions of `mg`, which behave as in PyTorch.  The dtypes of complex numbers are not among the names.
 Source: https://data-apis.org/array-api/2024.12.
 """
 
@@ -23,7 +23,7 @@ from minigrad.core.code import defined
 from minigrad.core.device import Device
 from minigrad.core.dtype import finfo, iinfo
 from minigrad.declare.manual import document_all
-from minigrad.declare.names import LINALG, MG, listed, namespaces
+from minigrad.declare.names import FFT, LINALG, MG, listed, namespaces
 from minigrad.runtime.tensor import Tensor
 
 __array_api_version__ = "2024.12"
@@ -126,6 +126,19 @@ vecdot(x1, x2, /, *, axis=-1): lin.vecdot(*paired("vecdot", x1, x2, ([axis], [ax
 vector_norm(x, /, *, axis=None, keepdims=False, ord=2): lin.vector_norm(x, ord, axis, keepdims)
 """
 
+# The extension for Fourier transforms.
+SPELLED_FFT = "".join([
+    f'{name}(x, /, *, n=None, axis=-1, norm="backward"): dft.{name}(x, n, axis, norm)\n'
+    f'{name}n(x, /, *, s=None, axes=None, norm="backward"): dft.{name}n(x, s, axes, norm)\n'
+    for name in ("fft", "ifft", "rfft", "irfft")
+]) + """hfft(x, /, *, n=None, axis=-1, norm="backward"): dft.hfft(x, n, axis, norm)
+ihfft(x, /, *, n=None, axis=-1, norm="backward"): dft.ihfft(x, n, axis, norm)
+fftfreq(n, /, *, d=1.0, dtype=None, device=None): dft.fftfreq(n, d, **made(dtype, device))
+rfftfreq(n, /, *, d=1.0, dtype=None, device=None): dft.rfftfreq(n, d, **made(dtype, device))
+fftshift(x, /, *, axes=None): dft.fftshift(x, axes)
+ifftshift(x, /, *, axes=None): dft.ifftshift(x, axes)
+"""  # fmt: skip
+
 # The type and the description of each parameter of these functions.
 DESCRIBED = {
     "append": ("Tensor, optional", "Values after the last ones."),
@@ -135,6 +148,7 @@ DESCRIBED = {
     "condition": ("Tensor", "Bools; where true, the element of `x1` is chosen."),
     "copy": ("bool, optional", "Whether the memory is copied; by default only if necessary."),
     "correction": ("float", "Number that is subtracted from the count in the divisor."),
+    "d": ("float", "Distance of two samples."),
     "descending": ("bool", "Whether the largest element comes first."),
     "destination": ("int or tuple of int", "New positions of the axes."),
     "device": ("Device or str, optional", "Device of the result."),
@@ -151,9 +165,10 @@ DESCRIBED = {
     "max": ("Tensor or float, optional", "Upper bound."),
     "min": ("Tensor or float, optional", "Lower bound."),
     "mode": ("str", '"reduced" or "complete".'),
-    "n": ("int", "Number of repetitions, or the exponent of a matrix."),
+    "n": ("int, optional", "Number of repetitions, the exponent of a matrix, or the length of a transform."),
     "n_cols": ("int, optional", "Number of columns; by default that of rows."),
     "n_rows": ("int", "Number of rows."),
+    "norm": ("str", '"backward", "ortho" or "forward": which transform is divided by its length.'),
     "num": ("int", "Number of values."),
     "offset": ("int", "Diagonal: 0 is the main one, positive ones are above it."),
     "ord": ("int, float or str", "Order of the norm."),
@@ -161,6 +176,7 @@ DESCRIBED = {
     "repeats": ("int or Tensor", "Number of repetitions of each element."),
     "repetitions": ("tuple of int", "Number of repetitions along each axis."),
     "rtol": ("float, optional", "Singular values up to this fraction of the largest one count as 0."),
+    "s": ("tuple of int, optional", "Lengths of the transforms."),
     "shape": ("int or tuple of int", "Shape of the result."),
     "shift": ("int or tuple of int", "Number of positions by which elements move."),
     "side": ("str", '"left" or "right": the side of equal elements.'),
@@ -186,7 +202,7 @@ def spelled(lines: str, **others: Any) -> dict[str, Any]:
     A function is left out if `mg.linalg` lacks a function that it calls.  others: further names that lines may use.
     """
     names = {"mg": SimpleNamespace(**namespaces[MG]), "lin": SimpleNamespace(**namespaces[LINALG])}
-    names |= vars(standard) | others
+    names |= {"dft": SimpleNamespace(**namespaces[FFT])} | vars(standard) | others
     functions: dict[str, Any] = {}
     for line in lines.strip().splitlines():
         head, _, expression = line.partition("): ")
@@ -223,20 +239,24 @@ def meeting(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 linalg = ModuleType(f"{__name__}.linalg", "The functions of the array API's extension for linear algebra.")
-extension = spelled(SPELLED_LINALG)
+fft = ModuleType(f"{__name__}.fft", "The functions of the array API's extension for Fourier transforms.")
+extension, transforms = spelled(SPELLED_LINALG), spelled(SPELLED_FFT)
 NAMES: dict[str, Any] = {name: meeting(namespaces[MG][OURS.get(name, name)]) for name in BINARY.split()}
 NAMES |= spelled(SPELLED)
-for each in (*NAMES.values(), *extension.values()):
+for each in (*NAMES.values(), *extension.values(), *transforms.values()):
     document_parameters(each)
 NAMES |= {name: namespaces[MG][OURS.get(name, name)] for name in UNARY.split()}
 NAMES |= {function.__name__: function for function in standard.FUNCTIONS}
 NAMES |= {"e": math.e, "pi": math.pi, "inf": math.inf, "nan": math.nan, "newaxis": None, "linalg": linalg}
+NAMES["fft"] = fft
 NAMES["special"] = special  # not of the standard: SciPy looks there for its own functions before it uses arrays
 NAMES |= {"Device": Device, "from_dlpack": from_dlpack, "finfo": finfo, "iinfo": iinfo}
 NAMES |= {dtype.name: dtype for dtype in standard.DTYPES}
 document_all(extension)
+document_all(transforms)
 document_all(NAMES)
 linalg.__dict__.update(extension)
+fft.__dict__.update(transforms)
 globals().update(NAMES)
 __all__ = sorted(NAMES)
 __dir__ = listed([*__all__, "__array_api_version__", "__array_namespace_info__"])

@@ -12,6 +12,7 @@ from minigrad.backends.cpu import (
     elementwise,
     factors,
     filling,
+    fourier,
     groups,
     indexing,
     many,

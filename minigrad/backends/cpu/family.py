@@ -76,12 +76,25 @@ class CpuBackend(HostMemory):
                     meanings = words if isinstance(words, Late) else dict(words)
                     kernel = self.compiled[key] = load(*write_loop(template, dtypes, meanings, *more))
             call = function(kernel, kind)
+            if kernel.python is not None:
+                call = with_parts(call, dtypes)
             if kind == "shared":
                 call = guarded(call, lambda: self.kernel(*key, kind="alone").call)
             result = self.kernels[key, kind] = NativeKernel(kernel, kind, call)
         for seen in watchers:
             seen.append(result.path)
         return result
+
+
+def with_parts(call: Call, dtypes: Sequence[Any]) -> Call:
+    """Return a call of a Python kernel that receives complex arrays as real ones, where it has a real dtype."""
+    real = [getattr(dtype, "is_float", False) for dtype in dtypes]
+
+    def parts(*arrays: Any) -> bool:
+        converted = [x.view(x.real.dtype) if floats and x.dtype.kind == "c" else x for x, floats in zip(arrays, real)]
+        return call(*converted, *arrays[len(converted) :])
+
+    return parts
 
 
 class CpuSteps(Steps):

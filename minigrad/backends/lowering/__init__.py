@@ -11,6 +11,7 @@ from minigrad.backends.lowering import (
     along,
     elements,
     factors,
+    fourier,
     groups,
     indexing,
     pooling,

@@ -21,6 +21,16 @@ def times_i(x):
     return complex(-x.imag, x.real)
 
 
+def conjugate(x):
+    """Return the conjugate of a complex number."""
+    return x.conjugate()
+
+
+def real_part(x):
+    """Return the real part of a complex number."""
+    return x.real
+
+
 def nonzero(x):
     """Return whether x is not 0: a cast to bool."""
     return x != 0
@@ -328,6 +338,7 @@ SHIFTED_LOG = scalar_of(shifted_log)
 NONZERO = scalar_of(nonzero)
 EQUAL, DIFFERENT = scalar_of(equal), scalar_of(different)
 CHOSEN = scalar_of(chosen)
+CONJUGATE, REAL_PART = scalar_of(conjugate), scalar_of(real_part)
 PRODUCT, NEGATIVE = scalar_of(product), scalar_of(negative)
 SECOND = scalar_of(second)
 FROM_FRONT = scalar_of(from_front)
