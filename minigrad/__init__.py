@@ -130,7 +130,7 @@ LATER = {
     "Checkpoint": "api.files.checkpoints", "GradScaler": "amp", "Function": "autodiff.function", "vmap": "func",
     "array_api": "api.interop.array_api", "autocast": "amp",
     "checkpoint": "autodiff.checkpoint",
-    "custom_vjp": "autodiff.custom",
+    "custom_vjp": "autodiff.custom", "binomial": "distributions.sampling", "poisson": "distributions.sampling",
     "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "jit": "jitting", "load": "api.files.trees",
     "save": "api.files.trees", "tape": "diagnostics",
     **dict.fromkeys(("default_generator", "get_rng_state", "initial_seed", "seed", "set_rng_state"), "random"),

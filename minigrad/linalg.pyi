@@ -34,6 +34,9 @@ def eigh(A: Tensor, UPLO: builtins.str = ..., *, out: Tensor | None = ...) -> An
 def eigvalsh(A: Tensor, UPLO: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the eigenvalues of symmetric matrices in ascending order; see `eigh`."""
 
+def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return the first n columns of the product of the reflections of `mg.geqrf`, for matrices (..., m, n)."""
+
 def inv(A: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inverses of square matrices."""
 
@@ -100,7 +103,7 @@ def svdvals(A: Tensor, *, driver: Any = ..., out: Tensor | None = ...) -> Tensor
 def tensorinv(A: Tensor, ind: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the inverse of `tensordot(A, ., A.ndim - ind)`: A as a matrix with `ind` dims of rows, inverted."""
 
-def tensorsolve(A: Tensor, B: Tensor, dims: builtins.int | Sequence[builtins.int] = ..., *, out: Tensor | None = ...) -> Tensor:
+def tensorsolve(A: Tensor, B: Tensor, dims: builtins.int | Sequence[builtins.int] | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return X with tensordot(A, X, X.ndim) = B."""
 
 def vander(x: Tensor, N: builtins.int | None = ...) -> Tensor:
