@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Callable
@@ -59,6 +60,38 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     method.writes = (kept[0].name,)  # type: ignore[attr-defined]
     method.__signature__ = shown.replace(parameters=kept, return_annotation=Tensor)  # type: ignore[attr-defined]
     return method
+
+
+def over_repeats(method: Callable[..., Tensor], place: Callable[..., Any]) -> Callable[..., Tensor]:
+    """Return an in-place method that also writes one number into a tensor whose elements share memory.
+
+    It does not matter then which of these elements is written last.
+    place: a function of the arguments that returns an index and the value, or None if the values may differ.
+    """
+
+    @functools.wraps(method)
+    def written(x: Tensor, *arguments: Any, **named: Any) -> Tensor:
+        shared = x.__class__ in PLAIN and not x.layout.is_contiguous and x.layout.may_overlap_itself()
+        found = place(*arguments, **named) if shared else None
+        if found is None:
+            return method(x, *arguments, **named)
+        assignment.set_item(x, *found)
+        return x
+
+    return written
+
+
+def filled_place(dim: int, index: Tensor, value: Any) -> Any:
+    """Return the index and the value of `index_fill_` as those of an item assignment."""
+    return (Ellipsis, index, *[slice(None)] * (-1 - dim)) if dim < 0 else (*[slice(None)] * dim, index), value
+
+
+def put_place(indices: Any, values: Tensor, accumulate: bool = False) -> Any:
+    """Return the index and the value of `index_put_` as those of an item assignment, if it writes a single number."""
+    return (tuple(indices), values) if values.numel() == 1 and not accumulate else None
+
+
+REPEATS: dict[str, Callable[..., Any]] = {"index_fill": filled_place, "index_put": put_place}
 
 
 def misfit_in_place(name: str, x: Tensor, error: MinigradError) -> MinigradError:

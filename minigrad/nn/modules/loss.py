@@ -238,6 +238,8 @@ class LinearCrossEntropyLoss(Module):
     1.3863
     """
 
+    weight: Tensor | None
+
     def __init__(
         self, in_features: int, num_classes: int, *, out_features: Sequence[int] = (), bias: bool = False,
         device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None,

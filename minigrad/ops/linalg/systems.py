@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.launch import remapped
-from minigrad.core.conditions import Square
+from minigrad.core.conditions import Square, expect_shapes
 from minigrad.core.dtype import DType, int32
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
@@ -123,6 +123,9 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoin
     Gradient: for LU and B, computed from triangular systems.
     """
     SQUARE.expect("lu_solve", LU=LU)
+    expect_shapes("lu_solve", "pass the results of lu_factor", "*, n, n; *, n", LU=LU, pivots=pivots)
+    sides = "n, k" if left else "k, n"
+    expect_shapes("lu_solve", "pass right-hand sides of the size of LU", f"..., n, n; ..., {sides}", LU=LU, B=B)
     if not left:
         return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
     order = row_order(pivots, LU.shape[-1])

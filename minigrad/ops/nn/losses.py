@@ -135,6 +135,12 @@ def cross_entropy(
     ignore = as_int(ignore_index, "ignore_index", "cross_entropy")
     smooth = float(label_smoothing)
     if target.shape == x.shape and target.dtype.is_float:
+        if ignore >= 0:
+            raise ArgumentError(
+                f"cross_entropy: ignore_index must be negative for probabilities {describe(target)}, got {ignore}; "
+                "leave it out",
+                op="cross_entropy",
+            )
         return loss_of_probabilities(x, target, weight, reduction, smooth, dim)
     expect_classes("cross_entropy", x, target, dim)
     # The classes of (N, C, d1, ...) are not neighbours in memory.
