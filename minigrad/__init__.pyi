@@ -64,6 +64,7 @@ from minigrad import linalg as linalg
 from minigrad import nn as nn
 from minigrad.runtime.recording import no_grad as no_grad
 from minigrad import optim as optim
+from minigrad import quasirandom as quasirandom
 from minigrad import random as random
 from minigrad.core import requests as requests
 from minigrad.declare import rules as rules
@@ -992,7 +993,7 @@ def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *,
 def load(f: Any, map_location: Any = ..., *, weights_only: builtins.bool | None = ..., mmap: builtins.bool | None = ...) -> Any:
     """Read a file that `save` or another library has written in the safetensors or .npz format."""
 
-def lobpcg(A: Tensor, k: builtins.int | None = ..., B: Tensor | None = ..., X: Tensor | None = ..., n: builtins.int | None = ..., iK: Tensor | None = ..., niter: Any = ..., tol: Any = ..., largest: Any = ..., method: builtins.str | None = ..., tracker: Any = ..., ortho_iparams: Any = ..., ortho_fparams: Any = ..., ortho_bparams: Any = ...) -> Any:
+def lobpcg(A: Tensor, k: builtins.int | None = ..., B: Tensor | None = ..., X: Tensor | None = ..., n: builtins.int | None = ..., iK: Tensor | None = ..., niter: Any = ..., tol: Any = ..., largest: builtins.bool | None = ..., method: Any = ..., tracker: Any = ..., ortho_iparams: Any = ..., ortho_fparams: Any = ..., ortho_bparams: Any = ...) -> Any:
     """Return the k largest or smallest eigenvalues of symmetric matrices, and their eigenvectors."""
 
 def log(input: Tensor, *, out: Tensor | None = ...) -> Tensor:

@@ -43,6 +43,15 @@ def inv(A: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def inv_ex(A: Tensor, *, check_errors: builtins.bool = ..., out: Tensor | None = ...) -> Any:
     """Return (inverse, info): the result of `inv`, and an int32 status for each matrix."""
 
+def ldl_factor(A: Tensor, *, hermitian: Any = ...) -> Any:
+    """Return (LD, pivots) of `ldl_factor_ex`.  Raises ArgumentError for a block of D that is 0."""
+
+def ldl_factor_ex(A: Tensor, *, hermitian: Any = ..., check_errors: Any = ...) -> Any:
+    """Return (LD, pivots, info) with A = P L D L.T P.T, for symmetric matrices; not differentiable, as in PyTorch."""
+
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: Any = ...) -> Tensor:
+    """Return X with A @ X = B, from the factors that `ldl_factor` returned for A."""
+
 def lstsq(A: Tensor, B: Tensor, rcond: builtins.float | None = ..., *, driver: builtins.str | None = ..., out: Tensor | None = ...) -> Any:
     """Return (solution, residuals, rank, singular_values) of the least-squares problem min |A @ X - B|."""
 

@@ -81,17 +81,16 @@ def over_repeats(method: Callable[..., Tensor], place: Callable[..., Any]) -> Ca
     return written
 
 
-def filled_place(dim: int, index: Tensor, value: Any) -> Any:
-    """Return the index and the value of `index_fill_` as those of an item assignment."""
-    return (Ellipsis, index, *[slice(None)] * (-1 - dim)) if dim < 0 else (*[slice(None)] * dim, index), value
-
-
 def put_place(indices: Any, values: Tensor, accumulate: bool = False) -> Any:
     """Return the index and the value of `index_put_` as those of an item assignment, if it writes a single number."""
     return (tuple(indices), values) if values.numel() == 1 and not accumulate else None
 
 
-REPEATS: dict[str, Callable[..., Any]] = {"index_fill": filled_place, "index_put": put_place}
+REPEATS: dict[str, Callable[..., Any]] = {
+    "index_fill": lambda dim, index, value: (
+        (..., index, *[slice(None)] * (-1 - dim)) if dim < 0 else (*[slice(None)] * dim, index), value),
+    "index_put": put_place,
+}  # fmt: skip
 
 
 def misfit_in_place(name: str, x: Tensor, error: MinigradError) -> MinigradError:

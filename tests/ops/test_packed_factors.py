@@ -53,6 +53,29 @@ def test_the_reflections_have_gradients_for_any_tau() -> None:
     assert mg.testing.gradcheck(mg.ormqr, (packed, tau, other))
 
 
+SYMMETRIC = {
+    "definite": A.T @ A, "indefinite": A[:3] + A[:3].T, "zero diagonal": A[:3] + A[:3].T - 2 * np.diag(np.diag(A[:3])),
+    "exchanged": np.array([[0.125, 0.25, 2.0, 0.0], [0.25, 0.5, 4.0, 1.0], [2.0, 4.0, 0.0, 8.0], [0.0, 1.0, 8.0, 2.0]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("matrix", [*SYMMETRIC.values(), np.stack([A.T @ A, A[:3] + A[:3].T])], ids=str)
+def test_ldl_factors_solve_indefinite_systems(matrix: np.ndarray) -> None:
+    LD, pivots = mg.linalg.ldl_factor(tensor(np.tril(matrix)))
+    B = mg.Var(np.cos(np.arange(2.0 * matrix.shape[-1])).reshape(-1, 2), device="reference")
+    X = mg.linalg.ldl_solve(LD, pivots, B)
+    np.testing.assert_allclose(matrix @ X.detach().numpy(), np.broadcast_to(B.detach().numpy(), X.shape), atol=1e-12)
+    assert mg.testing.gradcheck(lambda B: mg.linalg.ldl_solve(LD, pivots, B), B)
+
+
+def test_ldl_factors_are_packed_as_lapack_packs_them() -> None:
+    LD, pivots = mg.linalg.ldl_factor(tensor(SYMMETRIC["exchanged"]))  # the numbers are PyTorch's
+    assert pivots.tolist() == [-3, -3, 4, 4] and pivots.dtype is mg.int32
+    packed = [[0.125, 0.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0], [2.0, 0.0, 4.0, 0.0], [4.0, -0.25, 0.25, -0.25]]
+    assert LD.tolist() == packed
+    assert mg.linalg.ldl_factor_ex(tensor(np.diag([1.0, 0.0]))).info.item() == 2
+
+
 def test_low_rank_factors_multiply_to_the_matrix() -> None:
     matrix = A[:, :2] @ A[:2]
     for x in (matrix, matrix.T):
@@ -82,15 +105,19 @@ def test_lobpcg_returns_the_extreme_pairs_of_both_matrices(largest: bool | None)
         (lambda x: mg.lu_unpack(x, tensor([1, 2, 3])), DTypeError, "LU_pivots must have the dtype int32"),
         (lambda x: mg.lu_unpack(x, tensor([1, 2], dtype=mg.int32)), ShapeError, r"shapes \(\*, m, n\)"),
         (lambda x: mg.linalg.householder_product(x.T, tensor([1.0])), ShapeError, "as many rows as columns"),
-        (lambda x: mg.orgqr(x, tensor(np.ones(4))), ShapeError, "at most min"),
-        (lambda x: mg.ormqr(x, tensor(np.ones((1, 1))), x), ShapeError, "batch dims of the matrices"),
+        (lambda x: mg.orgqr(x, tensor(np.ones(4))), ShapeError, "the size of tau must be a number from 0 to 3, got 4"),
+        (lambda x: mg.ormqr(x, tensor(np.ones((1, 1))), x), ShapeError, r"shapes \(\*, m, n\) and \(\*, k\)"),
         (lambda x: mg.ormqr(x, tensor(np.ones(1)), x.T), ShapeError, "one row of input3 per row of input"),
         (lambda x: mg.ormqr(x, tensor([1.0], dtype=mg.float32), x), DTypeError, "same dtype"),
+        (lambda x: mg.linalg.ldl_factor(x), ShapeError, "square matrices"),
+        (lambda x: mg.linalg.ldl_factor(x[:2, :2] * 0.0), ArgumentError, "one of its blocks is 0"),
+        (lambda x: mg.linalg.ldl_solve(x[:3], tensor([1, 2]), x), ShapeError, "results of ldl_factor"),
+        (lambda x: mg.linalg.ldl_solve(x[:3] * 0.0, tensor([1, 2, 3]), x[:3]), ArgumentError, "D must be regular"),
         (lambda x: mg.geqrf(x.long()), DTypeError, "floating dtype"),
-        (lambda x: mg.pca_lowrank(x, 4), ArgumentError, r"at most min\(m, n\) = 3"),
+        (lambda x: mg.pca_lowrank(x, 4), ArgumentError, "q must be a number from 0 to 3"),
         (lambda x: mg.svd_lowrank(x, niter=-1), ArgumentError, "niter must not be negative"),
-        (lambda x: mg.lobpcg(x @ x.T, 5), ArgumentError, "k must be from 1"),
-        (lambda x: mg.lobpcg(x @ x.T, tracker=print), ArgumentError, "tracker None"),
+        (lambda x: mg.lobpcg(x @ x.T, 5), ArgumentError, "k must be a number from 1 to 4"),
+        (lambda x: mg.lobpcg(x @ x.T, tracker=print), ArgumentError, "tracker must be None"),
     ],
 )
 def test_operands_that_do_not_fit_are_refused(call: Callable[..., Any], error: type, words: str) -> None:

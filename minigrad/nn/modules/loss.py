@@ -220,22 +220,9 @@ class CrossEntropyLoss(_WeightedLoss, of=F.cross_entropy):
 class LinearCrossEntropyLoss(Module):
     """Return the cross entropy of a linear layer's logits and targets; see `mg.nn.functional.linear_cross_entropy`.
 
-    Parameters
-    ----------
-    in_features, num_classes : int
-        Sizes of the input and of the class dim.
-    out_features : tuple of int, default ()
-        Sizes of further dims of the logits.
-    bias : bool, default False
-        Whether the layer, the attribute `linear`, has a bias.
-    options : object, optional
-        Accepted without effect.
-
-    Examples
-    --------
-    >>> loss = mg.nn.LinearCrossEntropyLoss(2, 4)(mg.zeros(3, 2), mg.tensor([0, 3, 1]))
-    >>> round(loss.item(), 4)  # log(4)
-    1.3863
+    The layer is the attribute `linear`, from `in_features` to `num_classes` times the sizes `out_features` of further
+    dims of the logits. The other arguments are those of `CrossEntropyLoss`.
+    options: accepted without effect.
     """
 
     weight: Tensor | None

@@ -14,7 +14,7 @@ from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, ShapeError, quantity
+from minigrad.errors import ArgumentError, ShapeError, check, quantity
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.views import diagonal, permute, reshape, squeeze
@@ -47,13 +47,12 @@ def of_sublists(equation: Any, operands: tuple[Any, ...]) -> tuple[Any, Any]:
 def letters_of(sublist: Any) -> str:
     """Return the part of an equation for a list of ints and Ellipsis."""
     known = isinstance(sublist, (list, tuple)) and list(sublist).count(Ellipsis) < 2
-    if not known or not all(each is Ellipsis or each in range(len(LETTERS)) for each in sublist):
-        raise ArgumentError(
-            "einsum: the first argument must be an equation such as 'ij,jk->ik', or each operand must be followed by "
-            f"a list of ints from 0 to 51 with at most one Ellipsis, got {describe(sublist)}; write einsum(x, [0, 1], "
-            "y, [1, 2], [0, 2]), for example",
-            op="einsum",
-        )
+    check(
+        known and all(each is Ellipsis or each in range(len(LETTERS)) for each in sublist), ArgumentError,
+        "einsum: the first argument must be an equation such as 'ij,jk->ik', or each operand must be followed by a ",
+        "list of ints from 0 to 51 with at most one Ellipsis, got ", describe(sublist),
+        "; write einsum(x, [0, 1], y, [1, 2], [0, 2]), for example",
+    )  # fmt: skip
     return "".join("..." if each is Ellipsis else LETTERS[int(each)] for each in sublist)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from minigrad.core.conditions import Floating, Square
-from minigrad.core.roles import Choice, Flag, Number
+from minigrad.core.roles import Flag, Number
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, check
 from minigrad.ops.linalg.factors import cholesky, triangular
 from minigrad.ops.linalg.lu import MATRICES, qr
 from minigrad.ops.linalg.spectra import eigh, svd
@@ -58,29 +58,23 @@ def pca_lowrank(
     Raises ArgumentError for a larger q.
     """
     most = min(A.shape[-2:])
-    if q is not None and q > most:
-        raise ArgumentError(
-            f"pca_lowrank: q must be at most min(m, n) = {most} for {A.dtype}{A.shape}, got {q}; pass q={most}",
-            op="pca_lowrank",
-        )
+    Number(0, most, whole=True, optional=True, example=most).expect("pca_lowrank", A, q=q)
     return svd_lowrank(A - mean(A, -2, True) if center else A, min(6, most) if q is None else q, niter)
 
 
 @composed(method=False, out=False)
 def lobpcg(
     A: Annotated[Tensor, Square, Floating], k: Count = None, B: Tensor | None = None, X: Tensor | None = None,
-    n: int | None = None, iK: Tensor | None = None, niter: Any = None, tol: Any = None, largest: Any = None,
-    method: Annotated[Any, Choice("ortho", "basic", None)] = None, tracker: Any = None, ortho_iparams: Any = None,
+    n: int | None = None, iK: Tensor | None = None, niter: Any = None, tol: Any = None, largest: bool | None = None,
+    method: Any = None, tracker: Any = None, ortho_iparams: Any = None,
     ortho_fparams: Any = None, ortho_bparams: Any = None,
 ) -> Any:  # fmt: skip
     """Return the k largest or smallest eigenvalues of symmetric matrices, and their eigenvectors.
 
     The pairs solve A @ x = e * B @ x, with x.T @ B @ x = 1, and begin with the most extreme one.
     PyTorch iterates from X, because its A may be sparse.  All matrices are dense here, so the pairs come from `eigh`.
-    k: the number of pairs, by default the number of columns of X, or 1.
-    B: positive definite matrices, or None for the identity.
-    X: only sets the default of k.
-    largest: whether the largest pairs are returned, by default True.
+    k: the number of pairs, by default the number of columns of X, or 1.  X: only sets the default of k.
+    B: positive definite matrices, or None for the identity.  largest: whether the largest pairs are returned.
     n, iK, niter, tol, method, ortho_iparams, ortho_fparams, ortho_bparams: accepted without effect; they belong to the
     iteration.
     tracker: must be None, because there is no iteration.
@@ -88,16 +82,12 @@ def lobpcg(
     Raises ArgumentError for a tracker, and unless k is from 1 to the size of A.
     """
     k = (1 if X is None else X.shape[-1]) if k is None else k
-    if tracker is not None or not 1 <= k <= A.shape[-1]:
-        raise ArgumentError(
-            f"lobpcg: k must be from 1 to the size of A, and tracker None, got k={k} for {A.dtype}{A.shape} and "
-            f"tracker={tracker}; eigenpairs come from eigh, without iterations",
-            op="lobpcg",
-        )
+    Number(1, A.shape[-1], whole=True, example=1).expect("lobpcg", A, k=k)
+    check(tracker is None, ArgumentError, "lobpcg: tracker must be None, because there is no iteration; leave it out")
     L = None if B is None else cholesky(B)
     whole = A if L is None else triangular(L, triangular(L, A, upper=False, unit=False).mT, upper=False, unit=False)
     E, V = eigh(whole)
     V = V if L is None else triangular(L.mT, V, upper=True, unit=False)
-    if largest is None or largest:
+    if largest is not False:
         E, V = flip(E, -1), flip(V, -1)
     return E.narrow(-1, 0, k), V.narrow(-1, 0, k)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from minigrad.core.conditions import Condition, Floating, described, expect_same, expect_shapes
+from minigrad.core.conditions import Condition, Floating, expect_same, expect_shapes
 from minigrad.core.dtype import int32
-from minigrad.core.roles import Flag
+from minigrad.core.roles import Flag, Number
 from minigrad.declare.decorators import composed
 from minigrad.declare.names import LINALG
 from minigrad.declare.record import results_of
@@ -31,6 +31,9 @@ from minigrad.runtime.tensor import Tensor
 
 LU_UNPACK: Any = results_of("lu_unpack", ("P", "L", "U"))
 GEQRF: Any = results_of("geqrf", ("a", "tau"))
+Tall = Condition(
+    ShapeError, "have at least as many rows as columns", "pass A[..., :m]", lambda A, _: A.shape[-2] >= A.shape[-1]
+)
 Pivots = Condition(DTypeError, "have the dtype int32", "pass the pivots of lu_factor", lambda x, _: x.dtype is int32)
 
 
@@ -93,30 +96,22 @@ def geqrf(input: Annotated[Tensor, MATRICES, Floating]) -> Any:
 def reflections_of(name: str, A: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
     """Return V and T of a product of reflections I - V T V.T, of which A has the vectors below its diagonal."""
     expect_same("dtype", name, A=A, tau=tau)
-    k = tau.shape[-1] if tau.ndim else 0
-    if tau.shape[:-1] != A.shape[:-2] or not tau.ndim > 0 or k > min(A.shape[-2:]):
-        raise ShapeError(
-            f"{name}: tau must have the batch dims of the matrices and at most min(m, n) elements for each, got "
-            f"{described(A)} and {described(tau)}; pass the results of geqrf",
-            op=name,
-        )
+    expect_shapes(name, "pass the results of geqrf", "*, m, n; *, k", A=A, tau=tau)
+    k = tau.shape[-1]
+    fits = Number(0, min(A.shape[-2:]), whole=True, advice="pass the results of geqrf", error=ShapeError)
+    fits.expect(name, A, **{"the size of tau": k})
     V = tril(A.narrow(-1, 0, k), -1) + eye(A.shape[-2], k, dtype=A.dtype, device=A.device)
     return V, triangular(tau.unsqueeze(-1) * (V.mT @ V), diag_embed(tau), upper=True, unit=True)
 
 
 @composed(namespace=LINALG)
-def householder_product(A: Annotated[Tensor, MATRICES, Floating], tau: Tensor) -> Tensor:
+def householder_product(A: Annotated[Tensor, MATRICES, Floating, Tall], tau: Tensor) -> Tensor:
     """Return the first n columns of the product of the reflections of `mg.geqrf`, for matrices (..., m, n).
 
     Gradient: from the triangular system of T; only the elements of A below the diagonal have one.
     Raises ShapeError if m < n, or tau has more than n elements per matrix.
     """
     m, n = A.shape[-2:]
-    if m < n:
-        raise ShapeError(
-            f"householder_product: A must have at least as many rows as columns, got {described(A)}; pass A[..., :m]",
-            op="householder_product",
-        )
     V, T = reflections_of("householder_product", A, tau)
     return eye(m, n, dtype=A.dtype, device=A.device) - V @ (T @ V.narrow(-2, 0, n).mT)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Annotated, Any
 
-from minigrad.core.conditions import expect_same
+from minigrad.core.conditions import expect_same, expect_shape
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.core.roles import Choice, Number, Scalar
 from minigrad.core.shape import broadcast_shapes
@@ -20,7 +20,7 @@ from minigrad.declare.decorators import composed, elementwise, reduction
 from minigrad.declare.record import enter_rules
 from minigrad.declare.rules import Pair, accumulate, common, floating
 from minigrad.declare.signature import where_of
-from minigrad.errors import ShapeError, warn
+from minigrad.errors import warn
 from minigrad.ops.reduction.sums import mean, restore, sum, wide
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.dispatch import number
@@ -244,12 +244,8 @@ def smooth_l1_loss(input, target, beta=1.0):
 
 def expect_within(name: str, input: Tensor, target: Tensor) -> None:
     """Raise ShapeError unless the target broadcasts to the shape of the input."""
-    if broadcast_shapes(name, input.shape, target.shape) != input.shape:
-        raise ShapeError(
-            f"{name}: target must broadcast to the shape of input, got {describe(input)} and {describe(target)}; "
-            "reshape one of them",
-            op=name,
-        )
+    shape = broadcast_shapes(name, input.shape, target.shape)
+    expect_shape(name, shape, "that to which target broadcasts with", target, "reshape one of them", input=input)
 
 
 @loss(fits=lambda input, target: expect_within("soft_margin_loss", input, target))

@@ -16,7 +16,7 @@ from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed
 from minigrad.declare.record import schema
 from minigrad.declare.rows import picks
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, check
 from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.linalg.products import linear
 from minigrad.ops.nn.classes import (
@@ -135,12 +135,8 @@ def cross_entropy(
     ignore = as_int(ignore_index, "ignore_index", "cross_entropy")
     smooth = float(label_smoothing)
     if target.shape == x.shape and target.dtype.is_float:
-        if ignore >= 0:
-            raise ArgumentError(
-                f"cross_entropy: ignore_index must be negative for probabilities {describe(target)}, got {ignore}; "
-                "leave it out",
-                op="cross_entropy",
-            )
+        text = "cross_entropy: ignore_index must be negative for probabilities ", describe(target), ", got ", ignore
+        check(ignore < 0, ArgumentError, *text, "; leave it out")
         return loss_of_probabilities(x, target, weight, reduction, smooth, dim)
     expect_classes("cross_entropy", x, target, dim)
     # The classes of (N, C, d1, ...) are not neighbours in memory.
@@ -172,29 +168,18 @@ def linear_cross_entropy(
 
     Shapes: the input is (in_features,) or (N, in_features), the weight (C, in_features), or (C, d1, ..., in_features)
     for an input with N, and the bias has the shape of the weight without in_features.
-    ignore_index: -100 if None; must be None for probabilities.
+    ignore_index: -100 if None.
     options: accepted without effect; PyTorch's options divide the batch into parts to save memory.
     Gradient: for input, weight and bias, that of `linear` after that of `cross_entropy`.
     """
-    C, *dims, _ = linear_weight.shape
-    bias_shape, batch = linear_weight.shape[:-1], input.shape[:-1]
+    name, (C, *dims, _), batch = "linear_cross_entropy", linear_weight.shape, input.shape[:-1]
     advice = "pass the weight of a Linear layer with this input"
-    expect_shapes("linear_cross_entropy", advice, "..., k; ..., k", input=input, linear_weight=linear_weight)
-    expect_shape("linear_cross_entropy", bias_shape, "that of linear_weight", linear_weight, linear_bias=linear_bias)
-    if dims and not batch:
-        raise ShapeError(
-            f"linear_cross_entropy: input must have a batch dim for the weight {describe(linear_weight)}, got "
-            f"{describe(input)}; write input.unsqueeze(0)",
-            op="linear_cross_entropy",
-        )
+    expect_shapes(name, advice, "..., k; ..., k", input=input, linear_weight=linear_weight)
+    expect_shape(name, (C, *dims), "that of linear_weight", linear_weight, linear_bias=linear_bias)
+    if dims:
+        Ndim(2, layout="(batch, in_features)").expect(name, input=input)
     flat = None if linear_bias is None else linear_bias.reshape(-1)
     logits = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), flat).reshape(*batch, C, *dims)
-    if target.shape == logits.shape and ignore_index is not None:
-        raise ArgumentError(
-            f"linear_cross_entropy: ignore_index must be None for probabilities {describe(target)}, got {ignore_index}"
-            "; leave it out",
-            op="linear_cross_entropy",
-        )
     ignored = -100 if ignore_index is None else ignore_index
     loss: Tensor = cross_entropy(
         logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
