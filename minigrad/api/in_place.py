@@ -62,26 +62,26 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return method
 
 
-def over_repeats(method: Callable[..., Tensor], place: Callable[..., Any]) -> Callable[..., Tensor]:
+def over_repeats(method: Callable[..., Tensor], item_of: Callable[..., Any]) -> Callable[..., Tensor]:
     """Return an in-place method that also writes one number into a tensor whose elements share memory.
 
     It does not matter then which of these elements is written last.
-    place: a function of the arguments that returns an index and the value, or None if the values may differ.
+    item_of: a function of the arguments that returns an index and the value, or None if the values may differ.
     """
 
     @functools.wraps(method)
     def written(x: Tensor, *arguments: Any, **named: Any) -> Tensor:
-        shared = x.__class__ in PLAIN and not x.layout.is_contiguous and x.layout.may_overlap_itself()
-        found = place(*arguments, **named) if shared else None
-        if found is None:
+        overlaps = x.__class__ in PLAIN and not x.layout.is_contiguous and x.layout.may_overlap_itself()
+        entry = item_of(*arguments, **named) if overlaps else None
+        if entry is None:
             return method(x, *arguments, **named)
-        assignment.set_item(x, *found)
+        assignment.set_item(x, *entry)
         return x
 
     return written
 
 
-def put_place(indices: Any, values: Tensor, accumulate: bool = False) -> Any:
+def put_item(indices: Any, values: Tensor, accumulate: bool = False) -> Any:
     """Return the index and the value of `index_put_` as those of an item assignment, if it writes a single number."""
     return (tuple(indices), values) if values.numel() == 1 and not accumulate else None
 
@@ -89,7 +89,7 @@ def put_place(indices: Any, values: Tensor, accumulate: bool = False) -> Any:
 REPEATS: dict[str, Callable[..., Any]] = {
     "index_fill": lambda dim, index, value: (
         (..., index, *[slice(None)] * (-1 - dim)) if dim < 0 else (*[slice(None)] * dim, index), value),
-    "index_put": put_place,
+    "index_put": put_item,
 }  # fmt: skip
 
 

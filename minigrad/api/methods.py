@@ -187,8 +187,8 @@ def attach() -> None:
         setattr(Tensor, name, function)
     for name, function in names.in_place.items():
         method = in_place.in_place(function)
-        place = in_place.REPEATS.get(name)
-        setattr(Tensor, f"{name}_", in_place.over_repeats(method, place) if place else method)
+        item_of = in_place.REPEATS.get(name)
+        setattr(Tensor, f"{name}_", in_place.over_repeats(method, item_of) if item_of else method)
     methods: list[Any] = [view, split, where, polygamma, item, tolist]
     modules: tuple[Any, ...] = (autograd, constructors, in_place, pytorch)
     for function in (*methods, *[each for module in modules for each in module.FUNCTIONS]):

@@ -486,8 +486,8 @@ def composed(
             names = composed_names(op) | (repeated_names(op, public) if repeats else {})
             lines = composed_body(op, takes_out, floats, repeats)
             if spelled is not None:
-                given = ", ".join([p.name for p in signature.parameters])
-                lines, names["spelled"] = [f"{given} = {HIDDEN}spelled({given})", *lines], spelled
+                parameters = ", ".join([p.name for p in signature.parameters])
+                lines, names["spelled"] = [f"{parameters} = {HIDDEN}spelled({parameters})", *lines], spelled
             return lines, names
 
         returned = function.__annotations__.get("return", EMPTY)

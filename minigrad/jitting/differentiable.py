@@ -249,7 +249,7 @@ class DifferentiableEntry(Entry):
         """Return the results of a call, whose tensors have a graph."""
         tensors, floats = picked[: self.count_of_arguments], picked[self.count_of_arguments :]
         made = dict(zip(self.made, self.bridge.apply(self, floats, *tensors, *self.others)))
-        sources = {id(x): given for x, given in zip(self.recording.arguments, tensors)}
+        sources = dict(zip(map(id, self.recording.arguments), tensors))
         for x, leaf in zip(self.recording.leaves, self.recording.results):
             if isinstance(leaf, ViewOf) and id(x) not in made:  # the node of the call does not contain it
                 made[id(x)] = leaf.of(sources.get(id(leaf.source), leaf.source))

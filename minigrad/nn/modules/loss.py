@@ -220,8 +220,9 @@ class CrossEntropyLoss(_WeightedLoss, of=F.cross_entropy):
 class LinearCrossEntropyLoss(Module):
     """Return the cross entropy of a linear layer's logits and targets; see `mg.nn.functional.linear_cross_entropy`.
 
-    The layer is the attribute `linear`, from `in_features` to `num_classes` times the sizes `out_features` of further
-    dims of the logits. The other arguments are those of `CrossEntropyLoss`.
+    The layer is the attribute `linear`. The other arguments are those of `CrossEntropyLoss`.
+    in_features, num_classes: the sizes of an input and of the class dim.
+    out_features: the sizes of further dims of the logits.
     options: accepted without effect.
     """
 

@@ -134,8 +134,8 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: Flag = False)
     expect_tensors("ldl_solve", pivots, B)
     expect_shapes("ldl_solve", "pass the results of ldl_factor", "*, n, n; *, n; ..., n, k", LD=LD, pivots=pivots, B=B)
     rows = pivots.cpu().numpy().reshape(-1, LD.shape[-1])
-    found = [np.array(part) for part in zip(*map(unpacked, packed, rows))]
+    parts = [np.array(part) for part in zip(*map(unpacked, packed, rows))]
     shapes = LD.shape[:-1], LD.shape, LD.shape
-    order, L, D = (tensor(part.reshape(shape), device=LD.device) for part, shape in zip(found, shapes))
+    order, L, D = (tensor(part.reshape(shape), device=LD.device) for part, shape in zip(parts, shapes))
     half = D @ triangular(L, rows_of(B, order), upper=False, unit=True)
     return rows_of(triangular(L.mT, half, upper=True, unit=True), argsort(order, -1))
