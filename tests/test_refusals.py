@@ -62,6 +62,11 @@ def test_a_flag_is_no_text_and_no_other_number(name: str, value: Any) -> None:
         (lambda: F.cross_entropy(ones(2, 3), ones(2, 3), ignore_index=1), ArgumentError, "must be negative"),
         (lambda: F.softshrink(ones(2), -0.5), ArgumentError, "lambd must not be negative"),
         (lambda: F.cosine_similarity(ones(2), ones(2), 0, -1.0), ArgumentError, "eps must not be negative"),
+        (
+            lambda: nn.BatchNorm1d(2, eps=-1.0, device="reference")(ones(3, 2)),
+            ArgumentError,
+            "eps must not be negative",
+        ),
         (lambda: nn.Hardtanh(1.0, -1.0), ArgumentError, "min_val must be at most max_val"),
         (lambda: nn.RNN(0, 3), ArgumentError, "expected positive sizes"),
     ],

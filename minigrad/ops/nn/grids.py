@@ -125,7 +125,6 @@ def grid_sampler(
     padding_mode: 0 for "zeros", 1 for "border", 2 for "reflection".
     """
     Choice(0, 1, 2).expect("grid_sampler", interpolation_mode=interpolation_mode, padding_mode=padding_mode)
-    Choice(True, False).expect("grid_sampler", align_corners=align_corners)
     return grid_sample(input, grid, MODES[interpolation_mode], PADDINGS[padding_mode], align_corners)
 
 
