@@ -157,9 +157,9 @@ FACTORED = [
     _factored("ormqr", lambda a, b: mg.ormqr(*mg.geqrf(a), b, False, True),
               lambda a, b: b @ np.linalg.qr(a, "complete")[0].swapaxes(-1, -2), shapes=((3, 3), (2, 3))),
     _factored("svd_lowrank", lambda a: mg.svd_lowrank(a, 2)[1], lambda a: np.linalg.svd(a, compute_uv=False),
-              shapes=((2, 4),)),
+              shapes=((2, 4),), order2=False),  # random numbers
     _factored("pca_lowrank", lambda a: mg.pca_lowrank(a, 2)[1], lambda a: np.linalg.svd(
-        a - a.mean(-2, keepdims=True), compute_uv=False), shapes=((4, 2),)),
+        a - a.mean(-2, keepdims=True), compute_uv=False), shapes=((4, 2),), order2=False),
     _factored("lobpcg", lambda a: mg.lobpcg(a + a.mT, 2)[0], lambda a: np.linalg.eigvalsh(
         a + a.swapaxes(-1, -2))[..., :0:-1]),
     _factored("logdet", lambda a: mg.logdet(a @ a.mT), lambda a: np.linalg.slogdet(a)[1] * 2, "slogdet"),
