@@ -92,7 +92,7 @@ def each_matrix(name: str, A: Tensor) -> Array:
     expect_tensors(name, A)
     Square.expect(name, A=A)
     Floating.expect(name, A=A)
-    return np.array(A.detach().cpu().numpy()).reshape(-1, *A.shape[-2:])
+    return np.array(A.detach().tolist(), A.dtype.numpy).reshape(math.prod(A.shape[:-2]), *A.shape[-2:])
 
 
 @public(namespace=LINALG)
@@ -106,7 +106,8 @@ def ldl_factor_ex(A: Tensor, *, hermitian: Flag = False, check_errors: Flag = Fa
     hermitian: no effect on real matrices.  check_errors: whether to raise ArgumentError unless info is 0.
     """
     matrices = each_matrix("ldl_factor_ex", A)
-    pivots, info = (np.array(part, np.int32) for part in zip(*map(factorize, matrices)))
+    steps = [factorize(matrix) for matrix in matrices]
+    pivots, info = (np.array([step[k] for step in steps], np.int32) for k in range(2))
     message = "ldl_factor: D must be regular, but one of its blocks is 0 for ", describe(A), "; use mg.linalg.lstsq"
     check(not (check_errors and info.any()), ArgumentError, *message)
     parts = (np.tril(matrices), A.shape), (pivots, A.shape[:-1]), (info, A.shape[:-2])
@@ -133,9 +134,12 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: Flag = False)
     packed = each_matrix("ldl_solve", LD)
     expect_tensors("ldl_solve", pivots, B)
     expect_shapes("ldl_solve", "pass the results of ldl_factor", "*, n, n; *, n; ..., n, k", LD=LD, pivots=pivots, B=B)
-    rows = pivots.cpu().numpy().reshape(-1, LD.shape[-1])
-    parts = [np.array(part) for part in zip(*map(unpacked, packed, rows))]
-    shapes = LD.shape[:-1], LD.shape, LD.shape
-    order, L, D = (tensor(part.reshape(shape), device=LD.device) for part, shape in zip(parts, shapes))
+    rows = np.array(pivots.tolist(), np.int64).reshape(packed.shape[:-1])
+    steps = [unpacked(*each) for each in zip(packed, rows)]
+    kinds = (LD.shape[:-1], np.int64), (LD.shape, LD.dtype.numpy), (LD.shape, LD.dtype.numpy)
+    order, L, D = (
+        tensor(np.array([step[k] for step in steps], dtype).reshape(shape), device=LD.device)
+        for k, (shape, dtype) in enumerate(kinds)
+    )
     half = D @ triangular(L, rows_of(B, order), upper=False, unit=True)
     return rows_of(triangular(L.mT, half, upper=True, unit=True), argsort(order, -1))
