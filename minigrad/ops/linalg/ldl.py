@@ -136,7 +136,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: Flag = False)
     expect_shapes("ldl_solve", "pass the results of ldl_factor", "*, n, n; *, n; ..., n, k", LD=LD, pivots=pivots, B=B)
     rows = np.array(pivots.tolist(), np.int64).reshape(packed.shape[:-1])
     steps = [unpacked(*each) for each in zip(packed, rows)]
-    kinds = (LD.shape[:-1], np.int64), (LD.shape, LD.dtype.numpy), (LD.shape, LD.dtype.numpy)
+    kinds: Any = (LD.shape[:-1], np.int64), (LD.shape, LD.dtype.numpy), (LD.shape, LD.dtype.numpy)
     order, L, D = (
         tensor(np.array([step[k] for step in steps], dtype).reshape(shape), device=LD.device)
         for k, (shape, dtype) in enumerate(kinds)
