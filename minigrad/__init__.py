@@ -146,7 +146,7 @@ LATER = {
     "Checkpoint": "api.files.checkpoints", "GradScaler": "amp", "Function": "autodiff.function", "vmap": "func",
     "array_api": "api.interop.array_api", "autocast": "amp",
     "checkpoint": "autodiff.checkpoint",
-    "custom_vjp": "autodiff.custom",
+    "custom_vjp": "autodiff.custom", "binomial": "distributions.sampling", "poisson": "distributions.sampling",
     "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "jit": "jitting", "load": "api.files.trees",
     "save": "api.files.trees", "tape": "diagnostics",
     **dict.fromkeys(("default_generator", "get_rng_state", "initial_seed", "seed", "set_rng_state"), "random"),
@@ -192,7 +192,7 @@ _document_all(vars(Tensor))
 del globals()["dist"]  # the package `dist` can be called like the function: `mg.dist(x, y)`
 
 _MODULES = ("amp", "array_api", "autograd", "backends", "cuda", "data", "dist", "distributed", "distributions", "fft",
-            "func", "linalg", "nn", "optim", "random", "special", "testing", "utils", "viz")  # fmt: skip
+            "func", "linalg", "nn", "optim", "quasirandom", "random", "special", "testing", "utils", "viz")  # fmt: skip
 __all__ = sorted({
     *_MODULES, *LATER,
     *[name for name, value in globals().items() if not name.startswith("_") and name not in _HIDDEN],

@@ -65,6 +65,7 @@ from minigrad import linalg as linalg
 from minigrad import nn as nn
 from minigrad.runtime.recording import no_grad as no_grad
 from minigrad import optim as optim
+from minigrad import quasirandom as quasirandom
 from minigrad import random as random
 from minigrad.core import requests as requests
 from minigrad.declare import rules as rules
@@ -288,6 +289,9 @@ bfloat16: DType
 def bincount(input: Tensor, weights: Tensor | None = ..., minlength: builtins.int = ...) -> Tensor:
     """Return the number of occurrences of each integer from 0 on in a vector, or the sum of their weights."""
 
+def binomial(count: Tensor, prob: Tensor, generator: Any = ...) -> Tensor:
+    """Return the numbers of successes in `count` trials, each of probability `prob`, in the dtype of `prob`."""
+
 def bitwise_and(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the bits that are set in both operands; for bool, this is `and`."""
 
@@ -415,7 +419,7 @@ def complex(real: Tensor | builtins.float, imag: Tensor | builtins.float, *, out
 complex128: DType
 complex64: DType
 
-def composed(*, namespace: Any = ..., method: builtins.bool | None = ..., in_place: builtins.bool = ..., out: builtins.bool | None = ..., floats: builtins.bool = ..., of: Any = ..., writes: builtins.tuple[builtins.str, ...] = ..., channels_last: builtins.bool = ...) -> Any:
+def composed(*, namespace: Any = ..., method: builtins.bool | None = ..., in_place: builtins.bool = ..., out: builtins.bool | None = ..., floats: builtins.bool = ..., of: Any = ..., writes: builtins.tuple[builtins.str, ...] = ..., channels_last: builtins.bool = ..., spelled: Any = ...) -> Any:
     """Declare an op that is composed of other ops: the body is its definition, in tensor code."""
 
 def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -745,6 +749,9 @@ def ge(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input * Phi(input), with the distribution function Phi of the standard normal distribution."""
 
+def geqrf(input: Tensor, *, out: Tensor | None = ...) -> Any:
+    """Return (a, tau): the packed QR factors of matrices (..., m, n), with min(m, n) reflections."""
+
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the outer product of two vectors: the products of each element of the first with each of the second."""
 
@@ -990,6 +997,9 @@ def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *,
 def load(f: Any, map_location: Any = ..., *, weights_only: builtins.bool | None = ..., mmap: builtins.bool | None = ...) -> Any:
     """Read a file that `save` or another library has written in the safetensors or .npz format."""
 
+def lobpcg(A: Tensor, k: builtins.int | None = ..., B: Tensor | None = ..., X: Tensor | None = ..., n: builtins.int | None = ..., iK: Tensor | None = ..., niter: Any = ..., tol: Any = ..., largest: builtins.bool | None = ..., method: Any = ..., tracker: Any = ..., ortho_iparams: Any = ..., ortho_fparams: Any = ..., ortho_bparams: Any = ...) -> Any:
+    """Return the k largest or smallest eigenvalues of symmetric matrices, and their eigenvectors."""
+
 def log(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the natural logarithm; -inf at 0, and nan for x < 0.  Gradient: g/x."""
 
@@ -1062,6 +1072,9 @@ def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the solutions of systems from the factors of `mg.linalg.lu_factor`, as `mg.linalg.lu_solve`."""
+
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = ..., unpack_pivots: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    """Return (P, L, U) with A = P @ L @ U from the results of `mg.linalg.lu_factor`."""
 
 def manual_seed(seed: builtins.int) -> Any:
     """Restart the default generator: equal seeds produce equal numbers, with any number of threads."""
@@ -1215,6 +1228,12 @@ def ones(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device:
 def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Return a tensor of ones with the shape, dtype and device of the input."""
 
+def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return the first columns of a product of reflections, as `mg.linalg.householder_product`; input2: tau."""
+
+def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Return Q @ input3 for the square product Q of the reflections of `mg.geqrf`, without computing Q."""
+
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the outer product of two vectors: the products of each element of the first with each of the second."""
 
@@ -1223,6 +1242,9 @@ def override(**values: Any) -> Any:
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
     """Return the norm of order p of x1 - x2 + eps along the last dim; the operands broadcast."""
+
+def pca_lowrank(A: Tensor, q: builtins.int | None = ..., center: builtins.bool = ..., niter: builtins.int = ...) -> Any:
+    """Return (U, S, V) of `svd_lowrank` for the rows of A minus their mean: a principal component analysis."""
 
 def pdist(input: Tensor, p: builtins.float = ...) -> Tensor:
     """Return the distances of order p between all pairs of rows of a matrix (n, m), as a vector of n*(n - 1)/2."""
@@ -1242,6 +1264,9 @@ def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
 
 def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): each square of r*r pixels becomes r*r channels."""
+
+def poisson(input: Tensor, generator: Any = ...) -> Tensor:
+    """Return samples from Poisson distributions whose means are the elements of the input, in the dtype of the input."""
 
 def polar(abs: Tensor | builtins.float, angle: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the complex number abs*(cos(angle) + i*sin(angle))."""
@@ -1565,6 +1590,9 @@ def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., 
 
 def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return (U, S, V) with U * S @ V.mT = input; see `mg.linalg.svd`."""
+
+def svd_lowrank(A: Tensor, q: builtins.int = ..., niter: builtins.int = ..., M: Tensor | None = ...) -> Any:
+    """Return (U, S, V) with U * S @ V.mT close to A, or to A - M, for matrices (..., m, n) of a low rank."""
 
 def swapaxes(input: Tensor, axis0: builtins.int, axis1: builtins.int) -> Tensor:
     """Return `transpose(input, axis0, axis1)`; `swapaxes` is NumPy's name of this function."""

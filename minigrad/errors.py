@@ -72,6 +72,10 @@ class ArgumentError(MinigradError, ValueError):
     """Raised for an argument with an invalid value."""
 
 
+class ArgumentTypeError(ArgumentError, TypeError):
+    """Raised for an argument of a wrong type, such as a float instead of an int."""
+
+
 class FileError(MinigradError, ValueError):
     """Raised for a file that is damaged, incomplete, or of another format."""
 

@@ -34,11 +34,23 @@ def eigh(A: Tensor, UPLO: builtins.str = ..., *, out: Tensor | None = ...) -> An
 def eigvalsh(A: Tensor, UPLO: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the eigenvalues of symmetric matrices in ascending order; see `eigh`."""
 
+def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return the first n columns of the product of the reflections of `mg.geqrf`, for matrices (..., m, n)."""
+
 def inv(A: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inverses of square matrices."""
 
 def inv_ex(A: Tensor, *, check_errors: builtins.bool = ..., out: Tensor | None = ...) -> Any:
     """Return (inverse, info): the result of `inv`, and an int32 status for each matrix."""
+
+def ldl_factor(A: Tensor, *, hermitian: Any = ...) -> Any:
+    """Return (LD, pivots) of `ldl_factor_ex`.  Raises ArgumentError for a block of D that is 0."""
+
+def ldl_factor_ex(A: Tensor, *, hermitian: Any = ..., check_errors: Any = ...) -> Any:
+    """Return (LD, pivots, info) with A = P L D L.T P.T, for symmetric matrices; not differentiable, as in PyTorch."""
+
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: Any = ...) -> Tensor:
+    """Return X with A @ X = B, from the factors that `ldl_factor` returned for A."""
 
 def lstsq(A: Tensor, B: Tensor, rcond: builtins.float | None = ..., *, driver: builtins.str | None = ..., out: Tensor | None = ...) -> Any:
     """Return (solution, residuals, rank, singular_values) of the least-squares problem min |A @ X - B|."""
@@ -100,7 +112,7 @@ def svdvals(A: Tensor, *, driver: Any = ..., out: Tensor | None = ...) -> Tensor
 def tensorinv(A: Tensor, ind: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the inverse of `tensordot(A, ., A.ndim - ind)`: A as a matrix with `ind` dims of rows, inverted."""
 
-def tensorsolve(A: Tensor, B: Tensor, dims: builtins.int | Sequence[builtins.int] = ..., *, out: Tensor | None = ...) -> Tensor:
+def tensorsolve(A: Tensor, B: Tensor, dims: builtins.int | Sequence[builtins.int] | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return X with tensordot(A, X, X.ndim) = B."""
 
 def vander(x: Tensor, N: builtins.int | None = ...) -> Tensor:

@@ -22,9 +22,9 @@ OUTSIDE = re.compile(
     r"_[^_]|.*complex|c(half|float|double)$|(view_as_)?(real|imag)$|(resolve_)?conj|resolve_neg|angle|polar|sgn"
     r"|sparse\.|to_sparse|masked\.|jiterator|native_|signal\.|torch\.|.*_polynomial_|special\.(spherical_)?bessel"
     r"|special\.(scaled_)?modified_bessel|special\.(airy_ai|erfcx)|i?gammainc|igammac?$|.*_backward|resize_|hash_tensor"
-    r"|linalg\.(eig|eigvals|ldl_.*|householder_product|tensorinv|tensorsolve)$|geqrf|ormqr|lu(_unpack)?$|matrix_exp"
+    r"|linalg\.(eig|eigvals|ldl_.*)$|lu$"
     r"|(pca|svd)_lowrank|triangular_solve|slice$|(new_)?empty_(permuted|strided)|nonzero_static"
-    r"|nn\.functional\.(fractional_max_pool.d|linear_cross_entropy|multi_head_attention_forward|rrelu)"
+    r"|nn\.functional\.(fractional_max_pool.d|multi_head_attention_forward|rrelu)"
 )
 
 # How a sample is called where PyTorch's own list calls a function in another way than by its name.

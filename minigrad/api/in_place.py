@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Callable
@@ -59,6 +60,37 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     method.writes = (kept[0].name,)  # type: ignore[attr-defined]
     method.__signature__ = shown.replace(parameters=kept, return_annotation=Tensor)  # type: ignore[attr-defined]
     return method
+
+
+def over_repeats(method: Callable[..., Tensor], item_of: Callable[..., Any]) -> Callable[..., Tensor]:
+    """Return an in-place method that also writes one number into a tensor whose elements share memory.
+
+    It does not matter then which of these elements is written last.
+    item_of: a function of the arguments that returns an index and the value, or None if the values may differ.
+    """
+
+    @functools.wraps(method)
+    def written(x: Tensor, *arguments: Any, **named: Any) -> Tensor:
+        overlaps = x.__class__ in PLAIN and not x.layout.is_contiguous and x.layout.may_overlap_itself()
+        entry = item_of(*arguments, **named) if overlaps else None
+        if entry is None:
+            return method(x, *arguments, **named)
+        assignment.set_item(x, *entry)
+        return x
+
+    return written
+
+
+def put_item(indices: Any, values: Tensor, accumulate: bool = False) -> Any:
+    """Return the index and the value of `index_put_` as those of an item assignment, if it writes a single number."""
+    return (tuple(indices), values) if values.numel() == 1 and not accumulate else None
+
+
+REPEATS: dict[str, Callable[..., Any]] = {
+    "index_fill": lambda dim, index, value: (
+        (..., index, *[slice(None)] * (-1 - dim)) if dim < 0 else (*[slice(None)] * dim, index), value),
+    "index_put": put_item,
+}  # fmt: skip
 
 
 def misfit_in_place(name: str, x: Tensor, error: MinigradError) -> MinigradError:

@@ -186,7 +186,9 @@ def attach() -> None:
     for name, function in names.methods.items():
         setattr(Tensor, name, function)
     for name, function in names.in_place.items():
-        setattr(Tensor, f"{name}_", in_place.in_place(function))
+        method = in_place.in_place(function)
+        item_of = in_place.REPEATS.get(name)
+        setattr(Tensor, f"{name}_", in_place.over_repeats(method, item_of) if item_of else method)
     methods: list[Any] = [view, split, where, polygamma, item, tolist]
     modules: tuple[Any, ...] = (autograd, constructors, in_place, pytorch)
     for function in (*methods, *[each for module in modules for each in module.FUNCTIONS]):

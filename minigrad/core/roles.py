@@ -16,7 +16,7 @@ from typing import Annotated, Any, get_args
 import numpy as np
 
 from minigrad.core.shape import INTS, as_int, as_shape, normalize_dim, normalize_dims
-from minigrad.errors import ArgumentError, MinigradError
+from minigrad.errors import ArgumentError, ArgumentTypeError, MinigradError
 
 Read = Callable[[Any, str, str, Sequence[Any]], Any]
 Shift = Callable[[Any, tuple[int, ...], int], Any]
@@ -77,7 +77,7 @@ def _shape(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int
 
 
 def read_int(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
-    """Return a value as an int; raise ArgumentError for True, False and values that are not ints."""
+    """Return a value as an int; raise ArgumentTypeError for True, False and values that are not ints."""
     if isinstance(value, bool):
         raise ArgumentError(
             f"{op}: {name}{beside(operands)} must be an int, got {value!r}; convert it with int()", op=op, value=value
@@ -101,7 +101,7 @@ def _correction(value: Any, op: str, name: str, operands: Sequence[Any]) -> int 
 
 
 def read_scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | float:
-    """Return a number as a Python number; raise ArgumentError for other values."""
+    """Return a number as a Python number; raise ArgumentTypeError for other values."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, (bool, int, float)):
         return plain
@@ -116,11 +116,15 @@ def read_scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int 
 def _flag(value: Any, op: str, name: str, operands: Sequence[Any]) -> bool:
     if isinstance(value, (bool, int, np.bool_, np.integer)) and value in (0, 1):
         return bool(value)
-    raise ArgumentError(
-        f"{op}: {name}{beside(operands)} must be True or False, got {value!r}; convert it with bool()",
+    raise ArgumentTypeError(
+        f"{op}: {name}{beside(operands)} must be True or False, got {value!r}; pass {name}=True, for example",
         op=op,
         value=value,
     )
+
+
+def _flag_or_none(value: Any, op: str, name: str, operands: Sequence[Any]) -> bool | None:
+    return None if value is None else _flag(value, op, name, operands)
 
 
 def sentence(texts: Iterable[str], word: str = "and") -> str:
@@ -276,6 +280,7 @@ Scalar = Annotated[Any, Role("Scalar", "a number", "float", read_scalar)]
 Correction = Annotated[Any, Role("Scalar", "a number, or None for 1", "float | None", _correction)]
 Probability = Annotated[Any, Number(0, 1, noun="probability", example=0.5)]
 Flag = Annotated[bool, Role("Flag", "True or False", "bool", _flag)]
+FlagOrNone = Annotated[Any, Role("Flag", "True, False or None", "bool | None", _flag_or_none)]
 Target = Annotated[Any, Role("Target", "the device of the result", "Any", _any)]
 
 # The public function reads this parameter; the op does not receive it.
@@ -309,5 +314,7 @@ Along = Annotated[Any, Role("Int", "an int: an index or a count of elements alon
 
 
 def role_of(annotation: Any) -> Role | None:
-    """Return the role in an annotation, or None."""
+    """Return the role in an annotation, or None; that of `bool` is `Flag`, because the string "False" is true."""
+    if annotation is bool or annotation == bool | None:
+        annotation = Flag if annotation is bool else FlagOrNone
     return next((part for part in get_args(annotation) if isinstance(part, Role)), None)

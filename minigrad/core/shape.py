@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
+from minigrad.errors import ArgumentTypeError, IndexOutOfRange, ShapeError
 
 Shape = tuple[int, ...]
 INTS = {int}
@@ -57,7 +57,7 @@ def as_int(value: Any, what: str, op: str) -> int:
             return operator.index(value)
     except TypeError:
         pass
-    raise ArgumentError(f"{op}: {what} must be an int, got {value!r}; convert it with int()", op=op, value=value)
+    raise ArgumentTypeError(f"{op}: {what} must be an int, got {value!r}; convert it with int()", op=op, value=value)
 
 
 def normalize_dim(dim: int, ndim: int, op: str, owner: Any = None) -> int:

@@ -15,6 +15,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from minigrad.config import settings
+from minigrad.core.code import HIDDEN
 from minigrad.core.forward import Linear
 from minigrad.core.op import Op
 from minigrad.core.requests import reducing as of_reducer
@@ -443,7 +444,7 @@ def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:
 def composed(
     *, namespace: Namespace = None, method: bool | None = None, in_place: bool = False, out: bool | None = None,
     floats: bool = False, of: Callable[..., Any] | None = None, writes: tuple[str, ...] = (),
-    channels_last: bool = False,
+    channels_last: bool = False, spelled: Callable[..., Any] | None = None,
 ) -> Callable[..., Function]:  # fmt: skip
     """Declare an op that is composed of other ops: the body is its definition, in tensor code.
 
@@ -462,6 +463,8 @@ def composed(
         Names of the operands that the definition may write. It writes with `write_operands`, after all checks.
     channels_last : bool, default False
         Whether the results have PyTorch's channels-last format if the first operand has it.
+    spelled : function, optional
+        Function of all arguments that returns them, or those of a call that is spelled in another form.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -481,7 +484,11 @@ def composed(
 
         def make() -> tuple[list[str], dict[str, Any]]:
             names = composed_names(op) | (repeated_names(op, public) if repeats else {})
-            return composed_body(op, takes_out, floats, repeats), names
+            lines = composed_body(op, takes_out, floats, repeats)
+            if spelled is not None:
+                parameters = ", ".join([p.name for p in signature.parameters])
+                lines, names["spelled"] = [f"{parameters} = {HIDDEN}spelled({parameters})", *lines], spelled
+            return lines, names
 
         returned = function.__annotations__.get("return", EMPTY)
         public = write_function(function.__name__, signature, make, takes_out, returned)

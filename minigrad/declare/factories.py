@@ -19,6 +19,7 @@ from minigrad.core.device import default_device
 from minigrad.core.formats import strided
 from minigrad.core.op import Op
 from minigrad.core.plans import keep
+from minigrad.core.roles import Flag, role_of
 from minigrad.declare.signature import OUT
 from minigrad.errors import ArgumentError
 from minigrad.runtime.dispatch import apply, runner
@@ -27,6 +28,7 @@ from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
 from minigrad.runtime.var import Var
 
+FLAG: Any = role_of(Flag)
 CALLS = 1024  # the number of calls that each function stores
 SEQUENCES = ("arange", "linspace", "logspace")  # an `out` with as many elements keeps its shape
 NUMBERS, LISTS = (int, float), (tuple, list)
@@ -116,6 +118,7 @@ def recalled(function: Any, into: bool) -> Any:
             device = getattr(out, "device", None) if device is None else device
         if out is not None and not into:
             raise TypeError(f"{function.__name__}() got an unexpected keyword argument 'out'")
+        FLAG.read(requires_grad, function.__name__, "requires_grad", ())
         recipe = function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **named)
         x = memory.made(recipe, requires_grad, key if of_numbers(args) else None)
         if out is not None and function.__name__ in SEQUENCES and x.numel() == out.numel():
@@ -150,6 +153,7 @@ def recalled_like(function: Any) -> Any:
                 return Var.of(make()) if requires_grad else make()
         if named.pop("layout", strided) is not strided:
             raise sparse_layout(name)
+        FLAG.read(requires_grad, name, "requires_grad", ())
         recipe = function(input, *args, dtype=dtype, device=device, requires_grad=requires_grad, **named)
         return memory.made(recipe, requires_grad, key if of_numbers(args) else None)
 

@@ -63,6 +63,7 @@ def _log_choice(n: Any, k: Any) -> Any:
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Return samples from Poisson distributions whose means are the elements of the input, in the dtype of the input.
 
+    input: the means, not negative.
     Not differentiable.  Raises DTypeError for means that are not floats, ArgumentError for negative means.
     Means below 10 count exponential gaps; larger means use transformed rejection.
     Source: Hormann, The transformed rejection method for generating Poisson random variables, 1993, algorithm PTRS.
@@ -94,6 +95,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """Return the numbers of successes in `count` trials, each of probability `prob`, in the dtype of `prob`.
 
+    count: the numbers of trials, not negative.  prob: the probabilities of a success, from 0 to 1.
     Not differentiable.  Raises DTypeError for probabilities that are not floats, and ArgumentError for negative counts
     and for probabilities outside [0, 1].  Means below 10 count geometric gaps; larger means use transformed rejection.
     Source: Hormann, The generation of binomial random variates, 1993, algorithm BTRS.

@@ -19,7 +19,7 @@ from minigrad.jitting.entry import Entry
 from minigrad.jitting.exchange import Exchange
 from minigrad.jitting.fusion import Fusion
 from minigrad.jitting.guards import name_of
-from minigrad.jitting.moving import Made, Pass
+from minigrad.jitting.moving import Made, Pass, ViewOf
 from minigrad.jitting.program import HostCall, Item, Program, inner_function
 from minigrad.jitting.reasons import not_fused
 from minigrad.jitting.recorder import Recording
@@ -251,6 +251,10 @@ class DifferentiableEntry(Entry):
         """Return the results of a call, whose tensors have a graph."""
         tensors, floats = picked[: self.count_of_arguments], picked[self.count_of_arguments :]
         made = dict(zip(self.made, self.bridge.apply(self, floats, *tensors, *self.others)))
+        sources = dict(zip(map(id, self.recording.arguments), tensors))
+        for x, leaf in zip(self.recording.leaves, self.recording.results):
+            if isinstance(leaf, ViewOf) and id(x) not in made:  # the node of the call does not contain it
+                made[id(x)] = leaf.of(sources.get(id(leaf.source), leaf.source))
         leaves = [made.get(id(x), each) for x, each in zip(self.recording.leaves, self.leaves)]
         return self.recording.tree.build(iter(leaves))
 

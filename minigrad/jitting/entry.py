@@ -18,7 +18,7 @@ from minigrad.core.storage import Storage
 from minigrad.func.trees import flatten
 from minigrad.jitting.exchange import Exchange
 from minigrad.jitting.guards import conditions_of, names_of_arguments, write_attempt, write_fits
-from minigrad.jitting.moving import Made
+from minigrad.jitting.moving import Made, ViewOf
 from minigrad.jitting.program import HostCall, Item, written_by
 from minigrad.jitting.reasons import not_fused
 from minigrad.jitting.recorder import Recording
@@ -236,12 +236,18 @@ class Entry(Lines):
         lines, made, names = list[str](), dict[int, str](), list[str]()
         for k, leaf in enumerate(self.recording.results):
             name = f"y{k}"
+            key = id(self.recording.leaves[k])
             if isinstance(leaf, Made):
-                key = id(self.recording.leaves[k])
                 if key not in made:
                     made[key] = name
                     lines += self.tensor(name, leaf)
                 names.append(made[key])
+            elif isinstance(leaf, ViewOf):
+                name = f"view{key}"
+                if name not in names:
+                    self.bound[f"{name}_of"] = leaf.of
+                    lines.append(f"{name} = {name}_of({self.holder(leaf.source, f'{name}_source')})")
+                names.append(name)
             else:
                 names.append(leaf.text if isinstance(leaf, Symbol) else self.holder(leaf, name))
         return lines, [*made.values()], names

@@ -8,9 +8,11 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
+from minigrad.core.op import Op
 from minigrad.errors import StorageError
 from minigrad.jitting.program import Program
 from minigrad.runtime.changes import rebind
+from minigrad.runtime.dispatch import apply
 from minigrad.runtime.recording import enable_grad
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
@@ -22,6 +24,22 @@ class Made(NamedTuple):
     slot: int
     layout: Layout
     dtype: DType
+
+
+class ViewOf(NamedTuple):
+    """A result that is a view of an existing tensor with a graph: each call applies the views to that tensor again.
+
+    source: an argument or an outside tensor.  steps: the views and their parameters, from the source to the result.
+    """
+
+    source: Tensor
+    steps: list[tuple[Op, dict[str, Any]]]
+
+    def of(self, x: Any) -> Any:
+        """Return the view of a tensor."""
+        for op, params in self.steps:
+            x = apply(op, (x,), params)
+        return x
 
 
 class Pass(NamedTuple):

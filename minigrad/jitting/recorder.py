@@ -26,6 +26,7 @@ from minigrad.jitting.moving import (
     Made,
     Moved,
     Pass,
+    ViewOf,
     containers_of,
     contents_of,
     ends_of,
@@ -41,9 +42,11 @@ from minigrad.jitting.symbols import Symbol
 from minigrad.jitting.turns import turn
 from minigrad.ops.generators import drawn_from
 from minigrad.runtime.changes import rebind
+from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.hooks import leaf_hooks
 from minigrad.runtime.hosting import host
 from minigrad.runtime.observers import Observer, attach, detach
+from minigrad.runtime.rebasing import current
 from minigrad.runtime.recording import mode, user_line
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
@@ -120,6 +123,7 @@ class Recording:
         self.split: int | None = None  # the number of items before the backward pass from the results, if it exists
         self.targets: list[Tensor] = []
         self.passes: list[Pass] = []
+        self.views: dict[int, ViewOf] = {}  # the results that are views of existing tensors with a graph, by id
         self.watch = Watch()
         self.arguments = [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor)]
         self.outside = Outside(function, tuple(x for x in flatten((args, kwargs))[0] if not isinstance(x, Tensor)))
@@ -214,10 +218,12 @@ class Recording:
 
         This would be in the graph of an argument or of an outside tensor.
         """
-        if any(x.op is not op for x, op in self.inner):
+        plain = [each.x for each in self.moved.values() if each.op is None and not each.x.is_variable]
+        if any(x.op is not op for x, op in self.inner) or any(current(x) is not None for x in plain):
             raise RecordingError(
-                "jit: the function writes into an argument or an outside tensor that has a graph, but a program cannot "
-                "record the write in this graph; write into a copy (x.clone()), or use detach()"
+                "jit: the function writes into an argument or an outside tensor that has a graph, or has one after the "
+                "write, but a program cannot record the write in this graph; write into a copy (x.clone()), or use "
+                "detach()"
             )
         passed = any(leaf._grad is not None for _, leaf in self.originals.values())
         if self.watch.passed and not passed:
@@ -242,11 +248,11 @@ class Recording:
         graph = [x for x in unique.values() if x.op is not None and id(x) not in inner and walkable(x)]
         if not graph:
             return
-        if any(x.__class__ is not Tensor or id(x) in self.moved or self.is_outside(x) for x in graph):
-            raise RecordingError(
-                f"jit: a result, {describe(graph[0])}, has a graph and shares memory with an existing tensor; return a "
-                f"copy (x.clone()), or x.detach()"
-            )
+        existing = [x for x in graph if x.__class__ is not Tensor or id(x) in self.moved or self.is_outside(x)]
+        self.views = {id(x): self.view_of(x) for x in existing}
+        graph = [x for x in graph if id(x) not in self.views]
+        if not graph:
+            return
         self.split = len(self.program.items)
         self.graph_results = {id(x) for x in graph}
         seeds = []
@@ -265,6 +271,21 @@ class Recording:
         finally:
             leaf_hooks.update(hooks)
         self.targets = [*{id(x): x for each in self.passes for x in each.targets}.values()]
+
+    def view_of(self, x: Tensor) -> ViewOf:
+        """Return how each call makes a result that is a view of an argument or of an outside tensor with a graph."""
+        ends = {id(op): self.originals.get(id(inner), (inner,))[0] for inner, op in self.inner}
+        steps, node = list[tuple[Op, dict[str, Any]]](), x.op
+        while id(node) not in ends and node.__class__ is BackpropOp and node.op.kind == "view":
+            steps.append((node.op, node.params))
+            (node,) = node.parents
+        source = node if isinstance(node, Var) else ends.get(id(node))
+        if source is None or not steps:
+            raise RecordingError(
+                f"jit: a result, {describe(x)}, has a graph and shares memory with an existing tensor, but is not a "
+                "view of it; return a copy (x.clone()), or x.detach()"
+            )
+        return ViewOf(source, steps[::-1])
 
     def backward_pass(self, which: tuple[int, ...], graph: list[Tensor], seeds: list[Tensor], retain: bool) -> Pass:
         """Record one backward pass, from some of the results that have a graph."""
@@ -375,6 +396,8 @@ class Recording:
         """Return how a call creates a leaf of the result: an object, or the slot, layout and dtype of a tensor."""
         if isinstance(x, Symbol) or not isinstance(x, Tensor):
             return x
+        if id(x) in self.views:
+            return self.views[id(x)]
         if id(x) in self.moved:
             return self.moved[id(x)].x
         if id(x) in self.originals:

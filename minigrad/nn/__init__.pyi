@@ -95,6 +95,7 @@ from minigrad.nn.modules.lazy import LazyInstanceNorm3d as LazyInstanceNorm3d
 from minigrad.nn.modules.lazy import LazyLinear as LazyLinear
 from minigrad.nn.modules.activation import LeakyReLU as LeakyReLU
 from minigrad.nn.modules.linear import Linear as Linear
+from minigrad.nn.modules.loss import LinearCrossEntropyLoss as LinearCrossEntropyLoss
 from minigrad.nn.modules.normalization import LocalResponseNorm as LocalResponseNorm
 from minigrad.nn.modules.activation import LogSigmoid as LogSigmoid
 from minigrad.nn.modules.activation import LogSoftmax as LogSoftmax

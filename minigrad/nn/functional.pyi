@@ -193,6 +193,9 @@ def leaky_relu_(input: Tensor, negative_slope: Tensor | builtins.float = ...) ->
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input @ weight.T + bias, computed in one kernel."""
 
+def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = ..., weight: Tensor | None = ..., reduction: builtins.str = ..., ignore_index: builtins.int | None = ..., label_smoothing: builtins.float = ..., options: Any = ...) -> Tensor:
+    """Return the cross entropy of the target and the logits of a linear layer; see `linear` and `cross_entropy`."""
+
 def local_response_norm(input: Tensor, size: builtins.int, alpha: builtins.float = ..., beta: builtins.float = ..., k: builtins.float = ...) -> Tensor:
     """Return input / (k + alpha * mean)**beta, with the mean of the squares of `size` neighbouring channels."""
 

@@ -996,6 +996,9 @@ class Attached:
     def geometric_(self, p: builtins.float, *, generator: Any = ...) -> Tensor:
         """Fill x with samples of a geometric distribution, in place."""
 
+    def geqrf(self, *, out: Tensor | None = ...) -> Any:
+        """Return (a, tau): the packed QR factors of matrices (..., m, n), with min(m, n) reflections."""
+
     def ger(self, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the outer product of two vectors: the products of each element of the first with each of the second."""
 
@@ -1689,6 +1692,12 @@ class Attached:
 
     def one_set(self) -> Tensor:
         """Set every element to 1, in place."""
+
+    def orgqr(self, input2: Tensor, *, out: Tensor | None = ...) -> Tensor:
+        """Return the first columns of a product of reflections, as `mg.linalg.householder_product`; input2: tau."""
+
+    def ormqr(self, input2: Tensor, input3: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """Return Q @ input3 for the square product Q of the reflections of `mg.geqrf`, without computing Q."""
 
     def outer(self, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the outer product of two vectors: the products of each element of the first with each of the second."""

@@ -292,6 +292,8 @@ def losses() -> Iterator[Case]:
     yield case("CrossEntropyLoss", weight=weight, label_smoothing=0.1, on=CLASSES)
     yield case("CrossEntropyLoss", ignore_index=2, on=(("real", (2, 3, 2)), ("class", (2, 2), 3)))
     yield case("CrossEntropyLoss", on=(("real", (4, 3)), ("fixed share", (4, 3))))
+    yield case("LinearCrossEntropyLoss", 2, 3, bias=True, on=(("real", (4, 2)), ("class", (4,), 3)))
+    yield case("LinearCrossEntropyLoss", 2, 3, out_features=(2,), on=(("real", (4, 2)), ("class", (4, 2), 3)))
     yield case("BCELoss", weight=weight, on=(("share", (4, 3)), ("bits", (4, 3))))
     yield case("BCEWithLogitsLoss", pos_weight=weight, on=(("real", (4, 3)), ("bits", (4, 3))))
     yield case("PoissonNLLLoss", on=(("real", (4, 3)), ("count", (4, 3))))

@@ -147,6 +147,21 @@ FACTORED = [
         np.tril(a) @ np.tril(a).swapaxes(-1, -2), b), "solve_triangular", shapes=((2, 3, 3), (3, 2))),
     _factored("cholesky_inverse", lambda a: mg.cholesky_inverse(a, True), lambda a: np.linalg.inv(
         np.triu(a).swapaxes(-1, -2) @ np.triu(a)), "solve_triangular"),
+    _factored("lu_unpack", lambda a: mg.lu_unpack(*mg.linalg.lu_factor(a)).U, lambda a: np.triu(_lu(a))),
+    *[_factored(f"geqrf-{len(shape)}-{k}", lambda a, k=k: mg.geqrf(a)[k],
+                lambda a, k=k: np.linalg.qr(a, "raw")[k].swapaxes(-1, k - 2), shapes=(shape,))
+      for k, shape in ((0, (2, 4, 3)), (0, (3, 4)), (1, (2, 3, 3)))],
+    _factored("householder_product", lambda a: mg.linalg.householder_product(*mg.geqrf(a)),
+              lambda a: np.linalg.qr(a)[0], shapes=((4, 2),)),
+    _factored("orgqr", lambda a: mg.orgqr(*mg.geqrf(a)), lambda a: np.linalg.qr(a)[0]),
+    _factored("ormqr", lambda a, b: mg.ormqr(*mg.geqrf(a), b, False, True),
+              lambda a, b: b @ np.linalg.qr(a, "complete")[0].swapaxes(-1, -2), shapes=((3, 3), (2, 3))),
+    _factored("svd_lowrank", lambda a: mg.svd_lowrank(a, 2)[1], lambda a: np.linalg.svd(a, compute_uv=False),
+              shapes=((2, 4),), order2=False),  # random numbers
+    _factored("pca_lowrank", lambda a: mg.pca_lowrank(a, 2)[1], lambda a: np.linalg.svd(
+        a - a.mean(-2, keepdims=True), compute_uv=False), shapes=((4, 2),), order2=False),
+    _factored("lobpcg", lambda a: mg.lobpcg(a + a.mT, 2)[0], lambda a: np.linalg.eigvalsh(
+        a + a.swapaxes(-1, -2))[..., :0:-1]),
     _factored("logdet", lambda a: mg.logdet(a @ a.mT), lambda a: np.linalg.slogdet(a)[1] * 2, "slogdet"),
     _factored("inverse", mg.inverse, np.linalg.inv),
     _factored("pinverse", mg.pinverse, np.linalg.pinv, shapes=((4, 2),)),

@@ -109,6 +109,9 @@ ROWS = [
          (3, 3), (3,), domains=("real", "positive")),
     _row("cross_entropy-probabilities", lambda x, q: F.cross_entropy(x, q), lambda x, q: -(
         log_softmax(x, 1) * q).sum() / 4, (4, 3), (4, 3), domains=("real", "positive")),
+    _row("linear_cross_entropy", lambda x, w, b: F.linear_cross_entropy(
+        x, w, _target(x, CLASSES[0]), linear_bias=b), lambda x, w, b: -(
+        log_softmax(x @ w.T + b, 1) * np.eye(3)[CLASSES[0]]).sum() / 3, (3, 2), (3, 2), (3,), kernels=False),
     _row("nll_loss", lambda x, w: F.nll_loss(x, _target(x, CLASSES[0]), w), lambda x, w: -(
         x * np.eye(3)[CLASSES[0]] * w).sum() / w[CLASSES[0]].sum(), (3, 3), (3,), domains=("real", "positive")),
     *_named("none", lambda y: y),

@@ -62,8 +62,6 @@ def test_a_log_of_a_sum_passes_infinities_and_nan_and_overflows_nowhere():
     rows = [[-inf, -inf], [inf, 1.0], [inf, -inf], [inf, inf], [-inf, 2.0], [nan, 1.0], [nan, inf], [1000.0, 1000.0]]
     wanted = [-inf, inf, inf, inf, 2.0, nan, nan, 1000.0 + math.log(2.0)]
     np.testing.assert_allclose(mg.logsumexp(reference(rows, dtype="float64"), 1).numpy(), wanted, rtol=1e-15)
-    with pytest.raises(mg.ShapeError, match="input must have an element along dims"):
-        mg.logsumexp(reference(np.zeros((2, 0))), 1)
 
 
 def test_a_mean_squared_error_reads_its_arguments_as_pytorch_does():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.errors import ShapeError
+from minigrad.errors import ArgumentError, ShapeError
 from minigrad.nn import functional as F
 from minigrad.nn.init import constant_
 from minigrad.nn.modules.derived import FromFunction
@@ -93,6 +93,11 @@ class Hardtanh(Activation, of=F.hardtanh):
         for old, name in (("min_value", "min_val"), ("max_value", "max_val")):
             value = fields.pop(old)
             fields[name] = fields[name] if value is None else value
+        if not fields["min_val"] <= fields["max_val"]:
+            raise ArgumentError(
+                f"Hardtanh: min_val must be at most max_val, got {fields['min_val']} and {fields['max_val']}; exchange "
+                "them"
+            )
         return fields
 
     def forward(self, input: Tensor) -> Tensor:

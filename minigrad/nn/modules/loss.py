@@ -6,21 +6,25 @@ names.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
+from minigrad.core.conditions import expect_shape
+from minigrad.core.roles import Number
 from minigrad.errors import warn
 from minigrad.nn import functional as F
 from minigrad.nn.modules.derived import FromFunction, undefined
 from minigrad.nn.modules.distance import PairwiseDistance
+from minigrad.nn.modules.linear import Linear
 from minigrad.nn.modules.module import Module
 from minigrad.runtime.tensor import Tensor
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
-    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss",
-    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss",
-    "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
+    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss",
+    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss",
+    "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
 
 
@@ -211,6 +215,41 @@ class CrossEntropyLoss(_WeightedLoss, of=F.cross_entropy):
     reduce: bool | None = None
     reduction: str = "mean"
     label_smoothing: float = 0.0
+
+
+class LinearCrossEntropyLoss(Module):
+    """Return the cross entropy of a linear layer's logits and targets; see `mg.nn.functional.linear_cross_entropy`.
+
+    The layer is the attribute `linear`. The other arguments are those of `CrossEntropyLoss`.
+    in_features, num_classes: the sizes of an input and of the class dim.
+    out_features: the sizes of further dims of the logits.
+    options: accepted without effect.
+    """
+
+    weight: Tensor | None
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, out_features: Sequence[int] = (), bias: bool = False,
+        device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None,
+        ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        expect_shape("LinearCrossEntropyLoss", (num_classes,), "one factor per class of", num_classes, weight=weight)
+        Number(0, 1, example=0.1).expect("LinearCrossEntropyLoss", label_smoothing=label_smoothing)
+        self.num_classes, self.out_features, self.options = num_classes, tuple(out_features), options
+        self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing
+        self.register_buffer("weight", weight)
+        self.linear = Linear(in_features, prod((num_classes, *out_features)), bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss of inputs (N, in_features), or of one input, and targets as for `cross_entropy`."""
+        shape, bias = (self.num_classes, *self.out_features), self.linear.bias
+        loss: Tensor = F.linear_cross_entropy(
+            input, self.linear.weight.reshape(*shape, -1), target,
+            linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight, reduction=self.reduction,
+            ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,
+        )  # fmt: skip
+        return loss
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss, of=F.multilabel_soft_margin_loss):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.core.roles import Choice, Number
+from minigrad.core.roles import Choice, Flag, Number, role_of
 from minigrad.errors import ArgumentError, ShapeError, warn
 from minigrad.nn import functional as F
 from minigrad.nn.init import uniform_
@@ -22,6 +22,7 @@ from minigrad.ops.creation import empty, zeros
 from minigrad.ops.shape.joining import cat, stack
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
+FLAG: Any = role_of(Flag)
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
 
@@ -52,7 +53,9 @@ class RNNBase(Module):
         super().__init__()
         name = type(self).__name__
         Choice(*STEPS).expect(name, mode=mode)
-        if min(hidden_size, num_layers) < 1 or input_size < 0:
+        for flag, value in (("bias", bias), ("batch_first", batch_first), ("bidirectional", bidirectional)):
+            FLAG.read(value, name, flag, ())
+        if min(input_size, hidden_size, num_layers) < 1:
             raise ArgumentError(
                 f"{name}: expected positive sizes, got input_size={input_size}, hidden_size={hidden_size}, "
                 f"num_layers={num_layers}; pass at least 1 for each size"

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from string import ascii_letters
+from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, ShapeError, quantity
+from minigrad.errors import ArgumentError, ShapeError, check, quantity
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.views import diagonal, permute, reshape, squeeze
@@ -23,6 +23,7 @@ from minigrad.runtime.tensor import Tensor, describe
 Label = str | int
 Labels = list[Label]
 Ints = tuple[int, ...]
+LETTERS = ascii_uppercase + ascii_lowercase
 LIMIT = 256  # largest number of cached plans
 MOVES: dict[str, Callable[[Tensor, Any], Tensor]] = {
     "diagonal": lambda x, dims: diagonal(x, 0, *dims), "squeeze": squeeze, "sum": sum,
@@ -30,13 +31,40 @@ MOVES: dict[str, Callable[[Tensor, Any], Tensor]] = {
 }  # fmt: skip
 
 
-@composed(method=False, out=False)
+def of_sublists(equation: Any, operands: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Return the equation and the operands of a call with one list of ints after each operand instead of an equation.
+
+    Each int from 0 to 51 becomes a letter, the capitals first, so that the order of the ints is that of the letters.
+    """
+    if not isinstance(equation, Tensor) or not operands:
+        return equation, operands
+    arguments = (equation, *operands)
+    parts = [letters_of(each) for each in arguments[1::2]]
+    output = [] if len(arguments) % 2 == 0 else [letters_of(arguments[-1])]
+    return "->".join([",".join(parts), *output]), arguments[: len(parts) * 2 : 2]
+
+
+def letters_of(sublist: Any) -> str:
+    """Return the part of an equation for a list of ints and Ellipsis."""
+    known = isinstance(sublist, (list, tuple)) and list(sublist).count(Ellipsis) < 2
+    check(
+        known and all(each is Ellipsis or each in range(len(LETTERS)) for each in sublist), ArgumentError,
+        "einsum: the first argument must be an equation such as 'ij,jk->ik', or each operand must be followed by a ",
+        "list of ints from 0 to 51 with at most one Ellipsis, got ", describe(sublist),
+        "; write einsum(x, [0, 1], y, [1, 2], [0, 2]), for example",
+    )  # fmt: skip
+    return "".join("..." if each is Ellipsis else LETTERS[int(each)] for each in sublist)
+
+
+@composed(method=False, out=False, spelled=of_sublists)
 def einsum(equation: str, *operands: Tensor) -> Tensor:
     """Return the sum of products that an equation such as "ij,jk->ik" specifies (Einstein summation).
 
     Each letter names one dim, and "..." stands for all other dims, which broadcast.  Letters that do not appear after
     "->" are summed over.  Without "->", the result has the dims of "..." and then the letters that occur once, in
     alphabetical order with capitals first.
+    Instead of an equation, each operand may be followed by a list of ints and Ellipsis, which name its dims, and the
+    last argument may be the list of the result: `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
     Gradient: for each operand, the einsum of g and the other operands with the letters of this operand after "->".  The
     gradient is constant along letters that no other term has, and 0 outside the diagonal of a repeated letter.
     """

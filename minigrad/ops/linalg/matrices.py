@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from minigrad.core.conditions import Ndim, Square
-from minigrad.core.roles import Choice, Dim, Flag, Int, Ints, Number
+from minigrad.core.roles import Choice, Dim, Flag, Int, IntsOrNone, Number
 from minigrad.core.shape import normalize_dim
 from minigrad.declare.decorators import composed, public
 from minigrad.declare.forms import as_float
@@ -148,7 +148,7 @@ def tensorinv(A: Tensor, ind: Int = 2) -> Tensor:
 
 
 @composed()
-def tensorsolve(A: Tensor, B: Tensor, dims: Ints = ()) -> Tensor:
+def tensorsolve(A: Tensor, B: Tensor, dims: IntsOrNone = None) -> Tensor:
     """Return X with tensordot(A, X, X.ndim) = B.
 
     dims: the dims of A that are moved to the end first; A then begins with the shape of B.

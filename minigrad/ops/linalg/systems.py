@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.launch import remapped
-from minigrad.core.conditions import Square
+from minigrad.core.conditions import Square, expect_shapes
 from minigrad.core.dtype import DType, int32
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
@@ -103,6 +103,17 @@ def lu_factor_ex(A: Tensor, *, pivot: Flag = True, check_errors: Flag = False) -
     return RESULTS["lu_factor_ex"](LU, (exchanges + 1).to(int32), first_step(pivots_of(LU.detach()) == 0))
 
 
+def row_order(pivots: Tensor, rows: int) -> Tensor:
+    """Return the original position of each row after the row exchanges of `lu_factor`, which are applied in order."""
+    position = arange(rows, device=pivots.device)
+    order = position.expand(*pivots.shape[:-1], rows)
+    for j in range(pivots.shape[-1]):
+        p = pivots.narrow(-1, j, 1).to(order.dtype) - 1
+        moved = where(position == p, order.narrow(-1, j, 1), order)
+        order = where(position == j, order.gather(-1, p), moved)
+    return order
+
+
 @composed()
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoint: Flag = False) -> Tensor:
     """Return X with A @ X = B, from the factors that `lu_factor` returned for A; batch dims broadcast.
@@ -112,14 +123,12 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoin
     Gradient: for LU and B, computed from triangular systems.
     """
     SQUARE.expect("lu_solve", LU=LU)
+    expect_shapes("lu_solve", "pass the results of lu_factor", "*, n, n; *, n", LU=LU, pivots=pivots)
+    sides = "n, k" if left else "k, n"
+    expect_shapes("lu_solve", "pass right-hand sides of the size of LU", f"..., n, n; ..., {sides}", LU=LU, B=B)
     if not left:
         return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
-    order = arange(LU.shape[-1], device=LU.device).expand(pivots.shape)
-    for j in range(LU.shape[-1]):  # the row exchanges are applied in order
-        p = pivots.narrow(-1, j, 1).to(order.dtype) - 1
-        position = arange(LU.shape[-1], device=LU.device)
-        moved = where(position == p, order.narrow(-1, j, 1), order)
-        order = where(position == j, order.gather(-1, p), moved)
+    order = row_order(pivots, LU.shape[-1])
     if adjoint:
         X = triangular(LU.mT, triangular(LU.mT, B, upper=False, unit=False), upper=True, unit=True)
         return rows_of(X, argsort(order, -1))

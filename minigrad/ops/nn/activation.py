@@ -11,7 +11,7 @@ from typing import Any
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import float32
 from minigrad.core.op import Op, Spec
-from minigrad.core.roles import Choice, Dim, Flag, Scalar
+from minigrad.core.roles import Choice, Dim, Flag, Number, Scalar
 from minigrad.declare.decorators import composed, elementwise, kernel, scalar
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import floating, joint, number, to_float
@@ -285,7 +285,13 @@ def hardshrink(input, lambd=0.5):
     return 0 if math.fabs(input) <= lambd else input
 
 
-@elementwise(dtype=to_float, vjp="derived")
+def expect_lambd(input, lambd, out):
+    """Raise ArgumentError for a number `lambd` below 0, with which the result would not be a shrinkage."""
+    if not isinstance(lambd, Tensor):
+        Number(0, example=0.5).expect("softshrink", input, lambd=lambd)
+
+
+@elementwise(dtype=to_float, vjp="derived", by_number=expect_lambd)
 def softshrink(input, lambd=0.5):
     """Return input - lambd where input > lambd, input + lambd where input < -lambd, otherwise 0; nan produces nan.
 

@@ -140,7 +140,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     Raises ShapeError for operands of other shapes.
     """
     expect_shapes(
-        "bilinear", "reshape the inputs", "*, in1; *, in2; out, in1, in2", input1=input1, input2=input2, weight=weight
-    )
+        "bilinear", "reshape the inputs", "*, in1; *, in2; out, in1, in2; out", input1=input1, input2=input2,
+        weight=weight, bias=bias,
+    )  # fmt: skip
     y = einsum("...i,oij,...j->...o", input1, weight, input2)
     return y if bias is None else y + bias

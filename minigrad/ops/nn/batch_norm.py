@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from functools import reduce
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -276,7 +276,7 @@ def channel_gradients(
 @composed(writes=("running_mean", "running_var"), channels_last=True)
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                bias: Tensor | None = None, training: Flag = False, momentum: Scalar = 0.1,
-               eps: Scalar = 1e-05) -> Tensor:  # fmt: skip
+               eps: Annotated[float, Number(0)] = 1e-05) -> Tensor:  # fmt: skip
     """Return (input - mean)/sqrt(variance + eps)*weight + bias for each channel, which is dim 1.
 
     In training, the mean and the variance are computed from the batch of n values per channel.  If there are running

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Annotated, Any
 
-from minigrad.core.conditions import expect_same
+from minigrad.core.conditions import expect_same, expect_shape
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.core.roles import Choice, Number, Scalar
 from minigrad.core.shape import broadcast_shapes
@@ -32,7 +32,12 @@ POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def loss(
-    *, first: tuple[str, ...] = (), flags: bool = True, weight: str = "", limits: Mapping[str, Any] = NONE
+    *,
+    first: tuple[str, ...] = (),
+    flags: bool = True,
+    weight: str = "",
+    limits: Mapping[str, Any] = NONE,
+    fits: Callable[..., None] | None = None,
 ) -> Callable[[FunctionType], Any]:
     """Declare an elementwise loss from a scalar function of one element of each tensor.
 
@@ -43,6 +48,7 @@ def loss(
     weight: "" for a loss without weights.  Otherwise the public function has a parameter `weight` with one weight per
     element, and a mean is divided by the sum of the weights for "share", or by the number of elements for "factor".
     limits: the roles of numbers with limits, by the name of the number.
+    fits: a function of the tensors that raises an error for shapes which broadcast, but are probably a mistake.
     """
 
     def declare(function: FunctionType) -> Any:
@@ -61,6 +67,8 @@ def loss(
         def definition(*values: Any) -> Tensor:
             arguments = dict(zip(names, values, strict=True))
             how = named_reduction(name, arguments["reduction"], arguments.get("size_average"), arguments.get("reduce"))
+            if fits is not None:
+                fits(*[arguments[x] for x in tensors])
             operands = alike(name, [arguments[x] for x in tensors])
             more = [arguments[p.name] for p in numbers]
             weights = arguments.get("weight")
@@ -234,7 +242,13 @@ def smooth_l1_loss(input, target, beta=1.0):
     return error * error * 0.5 / beta if error < beta else error - beta * 0.5
 
 
-@loss()
+def expect_within(name: str, input: Tensor, target: Tensor) -> None:
+    """Raise ShapeError unless the target broadcasts to the shape of the input."""
+    shape = broadcast_shapes(name, input.shape, target.shape)
+    expect_shape(name, shape, "that to which target broadcasts with", target, "reshape one of them", input=input)
+
+
+@loss(fits=lambda input, target: expect_within("soft_margin_loss", input, target))
 def soft_margin_loss(input, target):
     """Return log(1 + exp(-target*input)) without overflow; the targets are 1 and -1."""
     z = -target * input
@@ -251,7 +265,9 @@ def hinge_embedding_loss(input, target, margin=1.0):
     return (0 if target == -1 else input) + (0 if target == 1 or input > margin else margin - input)
 
 
-@loss(first=("margin",))
+@loss(first=("margin",), fits=lambda *tensors: expect_same(
+    "dims", "margin_ranking_loss", **dict(zip(("input1", "input2", "target"), tensors))
+))  # fmt: skip
 def margin_ranking_loss(input1, input2, target, margin=0.0):
     """Return max(0, margin - target*(input1 - input2)).
 

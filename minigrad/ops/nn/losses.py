@@ -8,16 +8,17 @@ indices, and explains the `share` of a row.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from minigrad.core.conditions import Ndim, expect_shape
+from minigrad.core.conditions import Ndim, expect_shape, expect_shapes
 from minigrad.core.roles import Number
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed
 from minigrad.declare.record import schema
 from minigrad.declare.rows import picks
-from minigrad.errors import DTypeError
+from minigrad.errors import ArgumentError, DTypeError, check
 from minigrad.ops.indexing.gathering import gather
+from minigrad.ops.linalg.products import linear
 from minigrad.ops.nn.classes import (
     class_dtype,
     gradient_of_rows,
@@ -134,6 +135,8 @@ def cross_entropy(
     ignore = as_int(ignore_index, "ignore_index", "cross_entropy")
     smooth = float(label_smoothing)
     if target.shape == x.shape and target.dtype.is_float:
+        text = "cross_entropy: ignore_index must be negative for probabilities ", describe(target), ", got ", ignore
+        check(ignore < 0, ArgumentError, *text, "; leave it out")
         return loss_of_probabilities(x, target, weight, reduction, smooth, dim)
     expect_classes("cross_entropy", x, target, dim)
     # The classes of (N, C, d1, ...) are not neighbours in memory.
@@ -152,6 +155,36 @@ def cross_entropy(
     spread = -mean(logs * along_classes(weight, logs, dim), dim)
     loss = loss * (1.0 - smooth) + where(shares_of(target, ignore), spread, 0.0) * smooth
     return joined(loss, reduction, share)
+
+
+@composed()
+def linear_cross_entropy(
+    input: Annotated[Tensor, Ndim(1, 2)], linear_weight: Annotated[Tensor, Ndim(least=2)], target: Tensor, *,
+    linear_bias: Tensor | None = None, weight: Tensor | None = None, reduction: str = "mean",
+    ignore_index: int | None = None, label_smoothing: Annotated[float, Number(0, 1, example=0.1)] = 0.0,
+    options: Any = None,
+) -> Tensor:  # fmt: skip
+    """Return the cross entropy of the target and the logits of a linear layer; see `linear` and `cross_entropy`.
+
+    Shapes: the input is (in_features,) or (N, in_features), the weight (C, in_features), or (C, d1, ..., in_features)
+    for an input with N, and the bias has the shape of the weight without in_features.
+    ignore_index: -100 if None.
+    options: accepted without effect; PyTorch's options divide the batch into parts to save memory.
+    Gradient: for input, weight and bias, that of `linear` after that of `cross_entropy`.
+    """
+    name, (C, *dims, _), batch = "linear_cross_entropy", linear_weight.shape, input.shape[:-1]
+    advice = "pass the weight of a Linear layer with this input"
+    expect_shapes(name, advice, "..., k; ..., k", input=input, linear_weight=linear_weight)
+    expect_shape(name, (C, *dims), "that of linear_weight", linear_weight, linear_bias=linear_bias)
+    if dims:
+        Ndim(2, layout="(batch, in_features)").expect(name, input=input)
+    flat = None if linear_bias is None else linear_bias.reshape(-1)
+    logits = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), flat).reshape(*batch, C, *dims)
+    ignored = -100 if ignore_index is None else ignore_index
+    loss: Tensor = cross_entropy(
+        logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
+    )
+    return loss
 
 
 @composed()

@@ -1,0 +1,100 @@
+"""Calls that PyTorch refuses are refused, although an answer could be computed: it would hide a mistake.
+
+The calls were found by changing one argument of each of PyTorch's own samples (OpInfo), and by its `error_inputs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from cases import over
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, ShapeError
+
+F, nn = mg.nn.functional, mg.nn
+
+
+def ones(*shape: int) -> mg.Tensor:
+    return mg.ones(*shape, device="reference")
+
+
+def pivots(*rows: int) -> mg.Tensor:
+    return mg.tensor(rows, dtype=mg.int32, device="reference")
+
+
+FLAGS: dict[str, Callable[[Any], Any]] = {
+    "ceil_mode": lambda value: F.avg_pool2d(ones(1, 4, 4), 2, ceil_mode=value),
+    "return_indices": lambda value: F.max_pool2d(ones(1, 4, 4), 2, return_indices=value),
+    "align_corners": lambda value: F.interpolate(ones(1, 1, 4), size=2, mode="linear", align_corners=value),
+    "unbiased": lambda value: ones(3).var(unbiased=value),
+    "size_average": lambda value: F.mse_loss(ones(2), ones(2), size_average=value),
+    "requires_grad": lambda value: mg.zeros(2, requires_grad=value, device="reference"),
+    "batch_first": lambda value: nn.LSTM(2, 3, batch_first=value, device="reference"),
+    "bias": lambda value: nn.GRU(2, 3, bias=value, device="reference"),
+}
+
+
+@over("name", FLAGS)
+@pytest.mark.parametrize("value", ["False", 2])
+def test_a_flag_is_no_text_and_no_other_number(name: str, value: Any) -> None:
+    with pytest.raises(ArgumentError, match=f"{name}.* must be True or False, got {value!r}") as caught:
+        FLAGS[name](value)
+    assert isinstance(caught.value, TypeError)
+
+
+@over(
+    ("call", "error", "words"),
+    [
+        (lambda: mg.linalg.lu_solve(ones(3, 3), pivots(1, 2), ones(3, 2)), ShapeError, "results of lu_factor"),
+        (lambda: mg.linalg.lu_solve(ones(3, 3), pivots(1, 2, 3), ones(4, 2)), ShapeError, "right-hand sides"),
+        (lambda: mg.linalg.lu_solve(ones(3, 3), pivots(1, 2, 3), ones(3, 4), left=False), ShapeError, "right-hand"),
+        (lambda: F.bilinear(ones(3), ones(4), ones(5, 3, 4), ones(1)), ShapeError, r"\(out\)"),
+        (
+            lambda: F.soft_margin_loss(ones(5, 1), ones(5, 5)),
+            ShapeError,
+            r"shape \(5, 5\), that to which target",
+        ),
+        (lambda: F.multilabel_soft_margin_loss(ones(1, 3), ones(2, 3)), ShapeError, "to which target broadcasts"),
+        (lambda: F.margin_ranking_loss(ones(3, 1), ones(3), ones(3)), ShapeError, "the same number of dims"),
+        (lambda: F.cross_entropy(ones(2, 3), ones(2, 3), ignore_index=1), ArgumentError, "must be negative"),
+        (lambda: F.softshrink(ones(2), -0.5), ArgumentError, "lambd must not be negative"),
+        (lambda: F.cosine_similarity(ones(2), ones(2), 0, -1.0), ArgumentError, "eps must not be negative"),
+        (
+            lambda: F.batch_norm(ones(3, 2), None, None, training=True, eps=-1.0),
+            ArgumentError,
+            "eps must not be negative",
+        ),
+        (lambda: nn.Hardtanh(1.0, -1.0), ArgumentError, "min_val must be at most max_val"),
+        (lambda: nn.RNN(0, 3), ArgumentError, "expected positive sizes"),
+    ],
+)
+def test_arguments_that_fit_by_accident_are_refused(call: Callable[[], Any], error: type, words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_one_number_is_written_into_elements_that_share_memory() -> None:
+    rows, index = mg.zeros(3, device="reference"), mg.tensor([0, 2], device="reference")
+    assert rows.expand(2, 3).index_fill_(1, index, 5.0).tolist() == [[5.0, 0.0, 5.0]] * 2
+    assert rows.expand(2, 3).index_fill_(-1, index[:1], 7.0).tolist() == [[7.0, 0.0, 5.0]] * 2
+    mask = mg.tensor([[False, True, False], [False, False, True]], device="reference")
+    assert rows.expand(2, 3).index_put_((mask,), rows.new_tensor(1.0)).tolist() == [[7.0, 1.0, 1.0]] * 2
+    for accumulate, values in ((True, rows[:1]), (False, ones(2, 3))):
+        with pytest.raises(mg.StorageError, match=r"index_put_: .*share memory"):
+            rows.expand(2, 3).index_put_((index[:1].expand(2),), values, accumulate)
+    assert rows.tolist() == [7.0, 1.0, 1.0]
+
+
+def test_a_sum_of_no_exponentials_has_the_logarithm_minus_infinity() -> None:
+    x = mg.Var(mg.zeros(2, 0, device="reference"))
+    y = x.logsumexp(1, keepdim=True)
+    assert y.tolist() == [[-mg.inf], [-mg.inf]] and y.sum().backward()[x].shape == (2, 0)
+
+
+def test_an_argument_of_a_wrong_type_is_also_a_type_error() -> None:
+    for call in (lambda: ones(2).sum(1.5), lambda: ones(2).chunk("a"), lambda: mg.linspace(0, 1, 2.0)):
+        with pytest.raises(TypeError, match="must be an int"):
+            call()
