@@ -1557,7 +1557,7 @@ def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., 
     """Return the sum of the elements over `dim`; 0 if there are no elements."""
 
 def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return (U, S, V) with U * S @ V.mT = input; see `mg.linalg.svd`."""
+    """Return (U, S, V) with U * S @ V.mH = input; see `mg.linalg.svd`."""
 
 def swapaxes(input: Tensor, axis0: builtins.int, axis1: builtins.int) -> Tensor:
     """Return `transpose(input, axis0, axis1)`; `swapaxes` is NumPy's name of this function."""

@@ -24,7 +24,7 @@ OUTSIDE = re.compile(
     r"_[^_]|chalf$|resolve_neg|fft\.|i?stft"
     r"|sparse\.|to_sparse|masked\.|jiterator|native_|signal\.|torch\.|.*_polynomial_|special\.(spherical_)?bessel"
     r"|special\.(scaled_)?modified_bessel|special\.(airy_ai|erfcx)|i?gammainc|igammac?$|.*_backward|resize_|hash_tensor"
-    r"|linalg\.(eig|eigvals|ldl_.*|householder_product|tensorinv|tensorsolve)$|geqrf|ormqr|lu(_unpack)?$|matrix_exp"
+    r"|linalg\.(ldl_.*|householder_product)$|geqrf|ormqr|lu(_unpack)?$"
     r"|(pca|svd)_lowrank|triangular_solve|slice$|(new_)?empty_(permuted|strided)|nonzero_static"
     r"|nn\.functional\.(fractional_max_pool.d|linear_cross_entropy|multi_head_attention_forward|rrelu)"
 )
@@ -35,6 +35,8 @@ FORMS: dict[str, Callable[..., Any]] = {
     "einsum": lambda operands, equation: mg.einsum(equation, *operands),
     "normal in_place": lambda x, *args, **more: x.clone().normal_(*args, **more),
     "normal number_mean": lambda std, mean, *args, **more: mg.normal(mean, std, *args, **more),
+    "linalg.eig": lambda x: sorted_pairs(mg.linalg.eig(x)),
+    "linalg.eigvals": lambda x: in_order(mg.linalg.eigvals(x)),
     "linalg.eigh": lambda *args, **more: up_to_signs(mg.linalg.eigh(*args, **more)),
     "linalg.lstsq grad_oriented": lambda *args, **more: mg.linalg.lstsq(*args, **more)[:2],
     "linalg.pinv singular": lambda a, b: mg.linalg.pinv(a @ b.mT),
@@ -58,6 +60,25 @@ def up_to_signs(pairs: Any) -> Any:
     """Eigenvalues, and eigenvectors of which the phase is open, by the products of their elements with the first."""
     return pairs[0], pairs[1] * pairs[1][..., :1, :].conj()
 
+
+def sorted_pairs(pairs: Any) -> Any:
+    """Eigenvalues, and the magnitudes of the eigenvectors, in the order of `in_order`."""
+    w, V = pairs
+    order = (w.detach().real + 2 * w.detach().imag).argsort(-1)
+    return w.gather(-1, order), abs(V).gather(-1, order.unsqueeze(-2).expand(V.shape))
+
+
+def in_order(w: Any) -> Any:
+    """Eigenvalues, which have no order, sorted by their parts."""
+    return w.gather(-1, (w.detach().real + 2 * w.detach().imag).argsort(-1))
+
+
+# How PyTorch's results are made unique.
+UNIQUE = {
+    "linalg.eigh": up_to_signs,
+    "linalg.eig": sorted_pairs,
+    "linalg.eigvals": in_order,
+}
 
 # Samples of more elements take seconds each on a device that computes one after the other.
 LARGEST = 20_000
@@ -156,8 +177,8 @@ def check(torch: Any, info: Any, sample: Any, device: str) -> None:
     assert function is not None
     operands = Sample(torch, device)
     first, args, more = (operands.convert(x) for x in (sample.input, sample.args, sample.kwargs))
-    signed = up_to_signs if info.name == "linalg.eigh" else lambda results: results
-    call = lambda: leaves_of(signed(info.op(sample.input, *sample.args, **sample.kwargs)))
+    unique = UNIQUE.get(info.name, lambda results: results)
+    call = lambda: leaves_of(unique(info.op(sample.input, *sample.args, **sample.kwargs)))
     theirs = call()
     mine = leaves_of(function(first, *args, **more))
     if len(theirs) != len(mine):

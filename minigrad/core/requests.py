@@ -317,6 +317,15 @@ class Eigh(Request):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Eig(Request):
+    """Compute the eigenvalues (n) and eigenvectors (n, n) of batches of square matrices; both results are dense.
+
+    The results are complex, also for real matrices.  The eigenvectors are columns of length 1 whose largest element is
+    real and positive.  Eigenvalues that do not converge are nan.
+    """
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class SVD(Request):
     """Compute the singular value decompositions of matrices a (m, n): u (m, p), s (k) and vh (q, n), all dense.
 

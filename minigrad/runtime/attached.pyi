@@ -2049,7 +2049,7 @@ class Attached:
         """Return x summed to the shape `size`, over the dims along which such a tensor is expanded to the shape of x."""
 
     def svd(self, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return (U, S, V) with U * S @ V.mT = input; see `mg.linalg.svd`."""
+        """Return (U, S, V) with U * S @ V.mH = input; see `mg.linalg.svd`."""
 
     def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Return a view with two dims swapped.  Gradient: g with the same two dims swapped."""

@@ -126,6 +126,38 @@ def test_solutions_from_factors():
         linalg.solve(x, y.real)
 
 
+def check_eigenvectors(device, a, tolerance):
+    """Compare the definition, and the order of the eigenvalues by their parts with that of NumPy."""
+    w, V = (part.numpy() for part in linalg.eig(mg.tensor(a, device=device)))
+    equal(a @ V, V * w[..., None, :], tolerance)
+    equal(np.linalg.norm(V, axis=-2), np.ones(w.shape), tolerance)
+    wanted = np.linalg.eigvals(a).astype(w.dtype)
+    order = lambda values: np.take_along_axis(values, np.argsort(values.real + 2 * values.imag, -1), -1)
+    equal(order(w), order(wanted), tolerance)
+
+
+@over("n", [1, 2, 5])
+def test_eigenvectors_of_general_matrices(n):
+    for a in (draw(2, n, n), RNG.standard_normal((2, n, n))):
+        check_eigenvectors("reference", a, 1e-12)
+
+
+@over("values", [
+    draw(2, 9, 9), np.zeros((3, 3)), np.diag([1j, 2, 2]), np.array([[2, 1e4, 0], [1e-4, 3, 1e-4], [0, 1e4, 5]]),
+    np.roll(np.eye(4), 1, 0), np.ones((4, 4)),
+])  # fmt: skip
+def test_eigenvectors_of_a_kernel(values):
+    check_eigenvectors("cpu", values.astype(np.complex64), 2e-3)
+
+
+def test_a_defective_matrix_has_eigenvectors_without_a_gradient():
+    w, V = linalg.eig(mg.tensor([[1.0, 1], [0, 1]], dtype=mg.complex64))
+    equal(w.numpy(), [1, 1], 1e-6)
+    equal(np.abs(V.numpy()), [[1, 1], [0, 0]], 1e-6)
+    with pytest.raises(ArgumentError, match="contains nan or inf, so its eigenvalues are not found"):
+        linalg.eig(mg.tensor([[np.nan, 1], [0, 1]], dtype=mg.complex64))
+
+
 def test_functions_of_singular_values():
     a, b = draw(5, 3), draw(5, 2)
     x, y = on_reference(a), on_reference(b)
@@ -169,6 +201,8 @@ FUNCTIONS = {
     "svd": (3, lambda a: product_of_roots(*linalg.svd(a, full_matrices=False))),
     "pinv": (3, linalg.pinv),
     "matrix_exp": (2, mg.matrix_exp),
+    "eigvals": (2, lambda a: linalg.eigvals(a).abs()),
+    "eig": (2, lambda a: linalg.eig(a)[1].abs()),
     "nuclear norm": (3, lambda a: linalg.matrix_norm(a, "nuc")),
 }
 PYTORCH = {
@@ -242,6 +276,14 @@ PYTORCH = {
         0.20938746-0.386211201j, 0.801554571+0.0956949129j,
         0.0874489977+0.262399486j, 0.0145660841-0.488278776j,
     ],
+    "eigvals": [
+        0.371390676+0.742781353j, -2.28035323e-17-0.371390676j,
+        -0.185695338-0.371390676j, 7.06238164e-17+0.185695338j,
+    ],
+    "eig": [
+        0.0481907896-0.120476974j, -0.114925886+0.181660982j,
+        -0.0240953948-0.468030176j, -0.0481907896+0.120476974j,
+    ],
 }  # fmt: skip
 
 
@@ -287,7 +329,7 @@ def test_wide_and_square_matrices_have_gradients_of_all_factors():
 
 @over("function", [
     lambda x: linalg.eigh(x @ x.mH)[1].real.sum(), lambda x: linalg.svd(x)[0].imag.sum(),
-    lambda x: linalg.svd(x)[2].real.sum(),
+    lambda x: linalg.svd(x)[2].real.sum(), lambda x: linalg.eig(x)[1].real.sum(),
 ])  # fmt: skip
 def test_a_loss_that_depends_on_a_phase_has_no_gradient(function):
     x = mg.Var(draw(2, 2), device="reference")

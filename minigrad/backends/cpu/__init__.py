@@ -9,6 +9,7 @@ from __future__ import annotations
 from minigrad.backends.cpu import (
     chained,
     conv,
+    eigen,
     elementwise,
     factors,
     filling,

@@ -148,7 +148,7 @@ def tensorinv(A: Tensor, ind: Int = 2) -> Tensor:
 
 
 @composed()
-def tensorsolve(A: Tensor, B: Tensor, dims: Ints = ()) -> Tensor:
+def tensorsolve(A: Tensor, B: Tensor, dims: Ints | None = None) -> Tensor:
     """Return X with tensordot(A, X, X.ndim) = B.
 
     dims: the dims of A that are moved to the end first; A then begins with the shape of B.
