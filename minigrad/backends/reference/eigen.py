@@ -22,7 +22,7 @@ def eig(steps: Steps, request: Eig) -> Loop:
         matrices = collect(x, a, a.dtype.compute).reshape(-1, n, n)
         found = [decomposed(matrix, compute) for matrix in matrices]
         for buffer, spec, results in zip((w, v), (values, vectors), zip(*found)):
-            write(buffer, spec, np.concatenate([each.reshape(-1) for each in results]), compute)
+            write(buffer, spec, np.concatenate(results, axis=None).tolist(), compute)
 
     return quiet(launch)
 
