@@ -7,8 +7,8 @@ both orders and forward mode.
 from __future__ import annotations
 
 NAMES = frozenset({
-    "angle", "as_complex", "as_real", "complex", "conj", "conj_physical", "imag", "polar", "real", "real_part",
-    "resolve_conj", "sgn", "view_as_complex", "view_as_real",
+    "angle", "as_complex", "as_real", "complex", "conj", "conj_physical", "eig", "eigvals", "imag", "polar",
+    "real", "real_part", "resolve_conj", "sgn", "view_as_complex", "view_as_real",
 })  # fmt: skip
 PARTS = ("cast_to", "sign_of", "away_from_one", "pow_exponent_rule: swapped branches in `exponent.real", "conjugated")
 

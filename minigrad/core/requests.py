@@ -313,16 +313,12 @@ class Eigh(Request):
 
     Both results are dense.  The eigenvalues are real and ascending, and the eigenvectors are orthonormal columns.  Only
     the upper triangle of a matrix is read.  Eigenvalues that do not converge are nan.
+
+    general: whether the matrices are not Hermitian.  Both results are then complex, also for real matrices; the
+    eigenvalues are not sorted, and the largest element of an eigenvector of length 1 is real and positive.
     """
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Eig(Request):
-    """Compute the eigenvalues (n) and eigenvectors (n, n) of batches of square matrices; both results are dense.
-
-    The results are complex, also for real matrices.  The eigenvectors are columns of length 1 whose largest element is
-    real and positive.  Eigenvalues that do not converge are nan.
-    """
+    general: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from minigrad.backends.cpu import (
     chained,
     conv,
-    eigen,
     elementwise,
     factors,
     filling,

@@ -5,23 +5,17 @@ reflections reduce it to Hessenberg form, and QR steps with one shift reduce thi
 follow by substitution.  A real matrix is computed as a complex one.
 
 Sources: Golub and Van Loan, Matrix Computations, 4th edition, sections 7.4 to 7.6; the shift is that of Wilkinson;
-Parlett and Reinsch, "Balancing a matrix for calculation of eigenvalues and eigenvectors" (1969).
+Parlett and Reinsch, "Balancing a matrix for calculation of eigenvalues and eigenvectors" (1969).  `rotations.py`
+calls this loop, and has its words.
 """
 
 # ruff: noqa: F821
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, CpuSteps, run_matrices
-from minigrad.backends.cpu.rotations import rounding
-from minigrad.core import requests
 from minigrad.kernels.fields import Fields, loop
-from minigrad.kernels.pasting import Late
 
 
 def size_of(x):  # type: ignore[no-untyped-def]
@@ -123,7 +117,7 @@ def shift_of(x, n, high, tries):  # type: ignore[no-untyped-def]
 
 
 def turn_columns(row, first, last, cosines, sines):  # type: ignore[no-untyped-def]
-    """Apply the rotations of columns k and k + 1 to a row."""
+    """Apply the rotations of neighbouring columns to one row."""
     for k in range(first, last):
         c = cosines[k]
         s = sines[k]
@@ -227,7 +221,7 @@ def normalised(vectors, n, k, real):  # type: ignore[no-untyped-def]
 
 
 @loop(
-    Fields("n rank", "sizes[rank]", "offset row col strides[rank]"), results=2, fastmath=("contract",),
+    Fields("n complex rank", "sizes[rank]", "offset row col strides[rank]"), results=2, fastmath=("contract",),
     helpers=(
         size_of, balance, right_reflection, hessenberg, shift_of, turn_columns, qr_step, triangle, vectors_of_triangle,
         normalised,
@@ -278,7 +272,7 @@ def eigenvectors(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
                     z[c] += f * row[c]
         for k in range(n):
             value = x[k * n + k]
-            real = REAL and abs(value.imag) <= R(4) * R(n) * EPS
+            real = not N.complex and abs(value.imag) <= R(4) * R(n) * EPS
             value = T(value.real) if real else value
             values[N.offset[0] + task * n + k] = value * size if done else T(np.nan)
             if done:
@@ -290,16 +284,3 @@ def eigenvectors(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
     leave(w)
     leave(cosines)
     leave(scales)
-
-
-@serves(CpuBackend, requests.Eig)
-def eig(steps: CpuSteps, request: requests.Eig) -> None:
-    (a,), compute = steps.operands, steps.outs[0].dtype.compute
-    n = a.shape[-1]
-    words = Late(words_of, (compute, not a.dtype.is_complex))
-    run_matrices(steps, eigenvectors, steps.outs, words=words, compute=compute, numel=a.layout.numel, cost=25 * n, n=n)
-
-
-def words_of(compute: np.dtype[Any], real: bool) -> dict[str, Any]:
-    """Return the words of `rounding`, and `REAL`: whether the matrices are real."""
-    return {**rounding(compute), "REAL": real}

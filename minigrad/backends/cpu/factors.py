@@ -137,14 +137,7 @@ def cholesky(in_0, values, out, N):  # type: ignore[no-untyped-def]
     leave(column)
 
 
-def over(x, d):  # type: ignore[no-untyped-def]
-    """Return x / d.  Numba raises an error for a complex number divided by 0, so both parts are divided by this 0."""
-    if COMPLEX and d == T(0):
-        return T(complex(x.real / d.real, x.imag / d.real))
-    return x / d
-
-
-@loop(Fields("n k upper unit rank", "sizes[rank]", "offset row col strides[rank]"), helpers=(over,))
+@loop(Fields("n k upper unit rank", "sizes[rank]", "offset row col strides[rank]"))
 def solve(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
     """Solve a triangular system with m right-hand sides; a task is one matrix.
 
@@ -172,8 +165,12 @@ def solve(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
                     z[c] -= f * y[c]
             if not N.unit:
                 d = in_0[at + i * N.row[1] + i * N.col[1]]
-                for c in range(m):
-                    z[c] = over(z[c], d)
+                if d == T(0):  # Numba raises an error for a complex number divided by 0
+                    for c in range(m):
+                        z[c] = z[c] * (T(1).real / d.real)
+                else:
+                    for c in range(m):
+                        z[c] = z[c] / d
 
 
 def reflect(x, n, rows, start, v, tau, w):  # type: ignore[no-untyped-def]
@@ -200,7 +197,7 @@ def reflect(x, n, rows, start, v, tau, w):  # type: ignore[no-untyped-def]
 
 
 @loop(
-    Fields("m n p rank", "sizes[rank]", "offset row col strides[rank]"), results=2, helpers=(less, over, reflect),
+    Fields("m n p rank", "sizes[rank]", "offset row col strides[rank]"), results=2, helpers=(less, reflect),
     fastmath=("contract",),
 )  # fmt: skip
 def qr(in_0, q, r, N):  # type: ignore[no-untyped-def]
@@ -231,8 +228,9 @@ def qr(in_0, q, r, N):  # type: ignore[no-untyped-def]
                 y = abs(x[i * n + j])
                 size = y if y > size or y != y else size
             total = zero
+            scale = size if size != zero else T(1).real
             for i in range(j + 1, m):
-                part = over(x[i * n + j], size)
+                part = x[i * n + j] / scale
                 total += (part * part.conjugate()).real
             taus[j] = T(0)
             if not (size == zero or (total == zero and x[j * n + j].imag == zero)):
@@ -276,8 +274,7 @@ def factor_cholesky(steps: CpuSteps, request: requests.Cholesky) -> None:
 @serves(CpuBackend, requests.SolveTriangular)
 def solve_triangular(steps: CpuSteps, request: requests.SolveTriangular) -> None:
     n, k = steps.outs[0].shape[-2:]
-    words = {"COMPLEX": steps.outs[0].dtype.is_complex}
-    run_matrices(steps, solve, steps.outs, words=words, cost=n, n=n, k=k, upper=request.upper, unit=request.unit)
+    run_matrices(steps, solve, steps.outs, cost=n, n=n, k=k, upper=request.upper, unit=request.unit)
 
 
 @serves(CpuBackend, requests.LU)
@@ -291,5 +288,4 @@ def factor_qr(steps: CpuSteps, request: requests.QR) -> None:
     (_, r), (a,) = steps.outs, steps.operands
     *batch, m, n = a.shape
     p = r.shape[-2]
-    numel, words = prod(batch) * m * max(n, p), {"COMPLEX": a.dtype.is_complex}
-    run_matrices(steps, qr, steps.outs, words=words, numel=numel, cost=4 * min(m, n), m=m, n=n, p=p)
+    run_matrices(steps, qr, steps.outs, numel=prod(batch) * m * max(n, p), cost=4 * min(m, n), m=m, n=n, p=p)

@@ -11,7 +11,7 @@ Singular values are computed from orthogonal rows and QR factors.
 
 Complex numbers: a Hermitian matrix is reduced to complex diagonals next to the main diagonal.  The phases of these are
 moved into the eigenvectors, so the QL steps are real.  One row of a pair is multiplied by a phase that makes the inner
-product of the pair real, and then rotated.  R is the type of a real part, and COMPLEX is 0 in a loop of real numbers.
+product of the pair real, and then rotated.  R is the type of a real part.
 """
 
 # ruff: noqa: F821
@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
+from minigrad.backends.cpu.eigen import eigenvectors
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps, run_matrices
 from minigrad.core import requests
 from minigrad.kernels.cpu.matmul import less
@@ -41,9 +42,7 @@ def product(x, y):  # type: ignore[no-untyped-def]
 
 def phase_of(x):  # type: ignore[no-untyped-def]
     """Return x / |x|, or 1 for 0."""
-    if COMPLEX:
-        return x / abs(x) if x != T(0) else T(1)
-    return T(1) if x >= T(0) else T(-1)
+    return x / abs(x) if x != T(0) else T(1)
 
 
 def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-def]
@@ -98,12 +97,12 @@ def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-
         beside[n - 2] = x[(n - 2) * n + n - 1]
 
 
-def real_diagonals(beside, n, lengths, u):  # type: ignore[no-untyped-def]
-    """Replace the diagonal next to the main diagonal by its magnitudes, and multiply its phases into the rows of u."""
+def make_real(beside, n, real_beside, u):  # type: ignore[no-untyped-def]
+    """Write the magnitudes of the numbers next to the diagonal, and multiply their phases into the rows of u."""
     phase = T(1)
     for k in range(n - 1):
         phase *= phase_of(beside[k])
-        lengths[k] = abs(beside[k])
+        real_beside[k] = abs(beside[k])
         y = u[(k + 1) * n : (k + 2) * n]
         for c in range(n):
             y[c] *= phase
@@ -190,8 +189,9 @@ def steps_of(diagonal, beside, low, n, u):  # type: ignore[no-untyped-def]
 
 
 @loop(
-    Fields("n rank", "sizes[rank]", "offset row col strides[rank]"), results=2, fastmath=("contract", "reassoc"),
-    helpers=(product, phase_of, turn, less, tridiagonal, real_diagonals, vectors_of, steps_of),
+    Fields("n complex rank", "sizes[rank]", "offset row col strides[rank]"), results=2,
+    fastmath=("contract", "reassoc"),
+    helpers=(product, phase_of, turn, less, tridiagonal, make_real, vectors_of, steps_of),
 )  # fmt: skip
 def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
     """Compute the eigenvalues in ascending order, and the eigenvectors as columns.  A task is one matrix.
@@ -203,7 +203,7 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
     u = workspace(n * n, T)
     diagonal = workspace(n, R)
     beside = workspace(n, T)
-    lengths = workspace(n, R) if COMPLEX else beside
+    real_beside = workspace(n, R)
     z = workspace(n, T)
     for task in range(first, last):
         rest = task
@@ -213,7 +213,7 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
         for i in range(n):
             for c in range(i, n):
                 y = in_0[at + i * N.row[2] + c * N.col[2]]
-                y = y.real if COMPLEX and i == c else y
+                y = T(y.real) if i == c else y
                 x[i * n + c] = y
                 size = abs(y) if abs(y) > size or y != y else size
         size = size if size != R(0) else R(1)
@@ -224,11 +224,14 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
         factors = values[N.offset[0] + task * n : N.offset[0] + (task + 1) * n]
         tridiagonal(x, n, diagonal, beside, factors, z)
         vectors_of(x, n, factors, u)
-        if COMPLEX:
-            real_diagonals(beside, n, lengths, u)
+        if N.complex:
+            make_real(beside, n, real_beside, u)
+        else:
+            for k in range(n - 1):
+                real_beside[k] = beside[k].real
         done = size - size == R(0)
         for low in range(n):
-            done = done and steps_of(diagonal, lengths, low, n, u)
+            done = done and steps_of(diagonal, real_beside, low, n, u)
         to = N.offset[1] + task * n * n
         for k in range(n):  # sort: in each turn, the smallest of the remaining eigenvalues comes next
             best = 0
@@ -243,16 +246,15 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
     leave(u)
     leave(diagonal)
     leave(beside)
-    if COMPLEX:
-        leave(lengths)
+    leave(real_beside)
     leave(z)
 
 
-def turn_pairs(x, k, n, lengths):  # type: ignore[no-untyped-def]
+def turn_pairs(x, k, n, lengths, with_phases):  # type: ignore[no-untyped-def]
     """Make one sweep over all pairs of rows, and return whether a pair was rotated.
 
     A row has n elements, and k elements of the product of the rotations behind them.  Rows in the wrong order are
-    exchanged, so a sweep without a rotation leaves the rows sorted.
+    exchanged, so a sweep without a rotation leaves the rows sorted.  with_phases: whether the numbers are complex.
     """
     wide = n + k
     turned = False
@@ -268,7 +270,7 @@ def turn_pairs(x, k, n, lengths):  # type: ignore[no-untyped-def]
             g = product(y, z[:n])
             if not abs(g) <= R(4) * EPS * np.sqrt(max(a, TINY)) * np.sqrt(max(b, TINY)):
                 turned = True
-                size = abs(g) if COMPLEX else g
+                size = abs(g) if with_phases else g.real
                 ratio = (b - a) / (R(2) * size)
                 steep = np.sqrt(ratio * ratio + R(1))
                 t = R(1) / (ratio + steep) if ratio >= R(0) else R(1) / (ratio - steep)
@@ -279,7 +281,7 @@ def turn_pairs(x, k, n, lengths):  # type: ignore[no-untyped-def]
                 if b > a:
                     a, b = b, a
                     c, s = s, -c
-                turn(y, z, c, s * phase_of(g) if COMPLEX else s)
+                turn(y, z, c, phase_of(g) * s if with_phases else T(s))
                 lengths[p] = a
                 # If b is small compared with a, it has lost digits, so it is computed again from the row.
                 lengths[q] = b if R(64) * b > a else product(z, z[:n]).real
@@ -291,8 +293,8 @@ def turn_pairs(x, k, n, lengths):  # type: ignore[no-untyped-def]
 
 
 @loop(
-    Fields("k n rank", "sizes[rank]", "offset row col strides[rank]"), results=3, fastmath=("contract", "reassoc"),
-    helpers=(product, phase_of, turn, turn_pairs),
+    Fields("k n complex rank", "sizes[rank]", "offset row col strides[rank]"), results=3,
+    fastmath=("contract", "reassoc"), helpers=(product, phase_of, turn, turn_pairs),
 )  # fmt: skip
 def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
     """Write the product of the rotations (j), the rotated rows (y), and the lengths of these in descending order."""
@@ -318,7 +320,7 @@ def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
                 x[i * wide + c] /= size
         sizes = lengths[N.offset[2] + task * k : N.offset[2] + (task + 1) * k]
         sweeps = 0
-        while sweeps < 30 and turn_pairs(x, k, n, sizes):
+        while sweeps < 30 and turn_pairs(x, k, n, sizes, N.complex):
             sweeps += 1
         for i in range(k):
             sizes[i] = np.sqrt(sizes[i]) * size if sweeps < 30 else R(np.nan)
@@ -332,7 +334,10 @@ def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
 @serves(CpuBackend, requests.Eigh)
 def eigh(steps: CpuSteps, request: requests.Eigh) -> None:
     n = steps.operands[0].shape[-1]
-    rotate(steps, eigenvalues, 10 * n, n=n)
+    if request.general:
+        rotate(steps, eigenvectors, 25 * n, n=n)
+    else:
+        rotate(steps, eigenvalues, 10 * n, n=n)
 
 
 @serves(CpuBackend, requests.TurnRows)
@@ -344,16 +349,14 @@ def turn_rows(steps: CpuSteps, request: requests.TurnRows) -> None:
 def rotate(steps: CpuSteps, template: Callable[..., Any], cost: int, **sizes: Any) -> None:
     """Add the step of one of the loops over a batch of matrices."""
     (a,) = steps.operands
-    compute = a.dtype.compute
+    compute = a.dtype.compute if template is not eigenvectors else a.dtype.to_complex().compute
     words = Late(rounding, (compute,))
-    run_matrices(steps, template, steps.outs, words=words, compute=compute, numel=a.layout.numel, cost=cost, **sizes)
+    run_matrices(steps, template, steps.outs, words=words, compute=compute, numel=a.layout.numel, cost=cost,
+                 complex=a.dtype.is_complex, **sizes)  # fmt: skip
 
 
 def rounding(compute: np.dtype[Any]) -> dict[str, Any]:
-    """Return the words `R`, `COMPLEX`, `EPS`, half of the distance from 1 to the next number, and `TINY`."""
+    """Return the words `R`, `EPS`, half of the distance from 1 to the next number, and `TINY`."""
     number = np.finfo(compute)
     real = f"np.{number.dtype}"
-    return {
-        "R": real, "COMPLEX": compute.kind == "c", "EPS": f"{real}({number.eps / 2})",
-        "TINY": f"{real}({number.tiny / number.eps**3})",
-    }  # fmt: skip
+    return {"R": real, "EPS": f"{real}({number.eps / 2})", "TINY": f"{real}({number.tiny / number.eps**3})"}

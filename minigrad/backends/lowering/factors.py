@@ -10,7 +10,7 @@ from minigrad.core.dtype import int64
 from minigrad.core.requests import LU, QR, Cholesky, Extreme, Gather, Product, SolveTriangular
 
 
-def conjugated(steps: Steps, x: Value) -> Value:
+def conjugates_of(steps: Steps, x: Value) -> Value:
     """Return the conjugates of complex numbers; real numbers are returned themselves."""
     if not x.dtype.is_complex:
         return x
@@ -30,7 +30,7 @@ def cholesky(steps: Steps, request: Cholesky) -> None:
         source = a.at(ndim - 2, j).at(ndim - 1, j, n - j)
         above = out.at(ndim - 2, 0, j)
         if j:
-            column = conjugated(steps, above.at(ndim - 1, j)).transposed
+            column = conjugates_of(steps, above.at(ndim - 1, j)).transposed
             steps.ask(Product(-1, 1), row, column, above.at(ndim - 1, j, n - j), source)
         else:
             steps.copy(row, source)
@@ -154,7 +154,7 @@ def reflection(steps: Steps, x: Value) -> tuple[Value, Value]:
     steps.each(F.REFLECTION_FACTOR, factor, first, kept)
     steps.each(F.PRODUCT, start, kept, size)
     if x.shape[d + 1] > 1:
-        reflect(steps, block(x, 0, 1), v, conjugated(steps, factor))
+        reflect(steps, block(x, 0, 1), v, conjugates_of(steps, factor))
     return v, factor
 
 
@@ -162,6 +162,6 @@ def reflect(steps: Steps, x: Value, v: Value, factor: Value) -> None:
     """Compute x - factor * v @ (v.H @ x) in place."""
     d = len(x.shape) - 2
     w = steps.work((*x.shape[:d], 1, x.shape[d + 1]), x.dtype)
-    steps.ask(Product(), w, conjugated(steps, v).transposed, x)
+    steps.ask(Product(), w, conjugates_of(steps, v).transposed, x)
     steps.each(F.PRODUCT, w, w, factor)
     steps.each(F.LESS_PRODUCT, x, x, v, w)

@@ -16,11 +16,12 @@ import numpy as np
 
 from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering import functions as F
-from minigrad.backends.lowering.factors import conjugated
+from minigrad.backends.lowering.factors import conjugates_of
 from minigrad.backends.lowering.functions import LARGEST, SUM
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import int64
 from minigrad.core.requests import QR, SVD, Eigh, Gather, Product, Sort, TurnRows
+from minigrad.errors import DeviceError
 
 
 def sweeps_for(n: int) -> int:
@@ -107,6 +108,10 @@ def eigh(steps: Steps, request: Eigh) -> None:
     """
     (values, vectors), (a,) = steps.outs, steps.operands
     n, d = a.shape[-1], len(a.shape) - 2
+    if request.general:
+        raise DeviceError(
+            "eig: the number of steps depends on the elements; compute on the CPU, with A.cpu()", op="eig"
+        )
     if not a.layout.numel:
         return
     odd = n % 2
@@ -128,7 +133,7 @@ def eigh(steps: Steps, request: Eigh) -> None:
 
     def find(even: Value, odd: Value, cosine: Value, sine: Value, falling: Value) -> None:
         rotation(steps, cosine, sine, first, second, mixed, falling, close)
-        steps.each(F.TURNED, (left, right), left, right, cosine.transposed, conjugated(steps, sine).transposed)
+        steps.each(F.TURNED, (left, right), left, right, cosine.transposed, conjugates_of(steps, sine).transposed)
         steps.index_select(after, matrix, order, d + 1)
         steps.copy(matrix, after)
 
@@ -137,7 +142,7 @@ def eigh(steps: Steps, request: Eigh) -> None:
     steps.each(F.REAL_PART, diagonal, inner.seen(inner.layout.diagonal(0, d, d + 1)), compute=a.dtype.compute)
     steps.ask(Sort(d, False), (values, position), diagonal)
     adjoint = ordered(steps, x.at(d, odd, n).at(d + 1, size + odd, n), position)
-    steps.copy(vectors, conjugated(steps, adjoint).transposed)
+    steps.copy(vectors, conjugates_of(steps, adjoint).transposed)
 
 
 @serves(Backend, TurnRows)
@@ -165,7 +170,7 @@ def turn_rows(steps: Steps, request: TurnRows) -> None:
     def find(even: Value, odd: Value, cosine: Value, sine: Value, falling: Value) -> None:
         sums = [steps.work(cosine.shape, a.dtype) for _ in range(3)]
         for total, p, q in zip(sums, (even, odd, even), (even, odd, odd)):
-            steps.each(F.PRODUCT, pairs, p.at(d + 1, 0, n), conjugated(steps, q.at(d + 1, 0, n)))
+            steps.each(F.PRODUCT, pairs, p.at(d + 1, 0, n), conjugates_of(steps, q.at(d + 1, 0, n)))
             steps.reducer(SUM, total, pairs, (d + 1,))
         p, q, r = sums
         rotation(steps, cosine, sine, p, q, r, falling, close)
@@ -205,5 +210,5 @@ def svd(steps: Steps, request: SVD) -> None:
     steps.ask(QR(), (q2, r2), y.transposed)
     signs = r2.seen(r2.layout.diagonal(0, d, d + 1).unsqueeze(d + 1))
     steps.each(F.SIGNED, vh, q2.transposed, signs)
-    steps.ask(Product(), left, q.at(d + 1, 0, n), conjugated(steps, j).transposed)
+    steps.ask(Product(), left, q.at(d + 1, 0, n), conjugates_of(steps, j).transposed)
     steps.copy(u.at(d + 1, 0, n), left)

@@ -9,5 +9,5 @@ which uses host memory.
 
 from __future__ import annotations
 
-from minigrad.backends.reference import eigen, indexing, loops
+from minigrad.backends.reference import indexing, loops
 from minigrad.backends.reference.loops import ReferenceBackend as ReferenceBackend

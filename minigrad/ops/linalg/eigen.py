@@ -67,7 +67,7 @@ def complex_results(op: Op, specs: tuple[Spec, ...]) -> Any:
 def general(backend, eigenvalues, eigenvectors, A: Tensor):
     """Return the eigenvalues and the eigenvectors of square matrices.  Gradient: see `eig_gradient`."""
     steps = Steps(backend, (eigenvalues, eigenvectors), (A,))
-    steps.ask(requests.Eig(), steps.outs, *steps.operands)
+    steps.ask(requests.Eigh(general=True), steps.outs, *steps.operands)
     sentence = UNFOUND.format("eigenvalues")
     return refusing(steps, "eig", steps.outs[0], NOT_FINITE, lambda x: ~np.isfinite(x), sentence)
 

@@ -91,15 +91,14 @@ CHOLESKY_EX: Any = results_of("cholesky_ex", ("L", "info"))
 def wide_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     """Return the dtype of all operands.  Raises DTypeError unless it is float32, float64 or complex."""
     dtype = specs[0].dtype
-    if not dtype.is_inexact or dtype.itemsize < 4 or any(spec.dtype is not dtype for spec in specs):
-        shown, one = ", ".join(map(repr, specs)), ", the same for all" if len(specs) > 1 else ""
-        remedy = "complex64" if any(spec.dtype.is_complex for spec in specs) else "float32"
-        raise DTypeError(
-            f"{op.label}: expected float32, float64 or complex numbers{one}, got {shown}; convert with "
-            f".to(mg.{remedy})",
-            op=op.label,
-        )
-    return dtype
+    if dtype.is_inexact and dtype.itemsize >= 4 and all(spec.dtype is dtype for spec in specs):
+        return dtype
+    shown, one = ", ".join(map(repr, specs)), ", the same for all" if len(specs) > 1 else ""
+    remedy = "complex64" if any(spec.dtype.is_complex for spec in specs) else "float32"
+    raise DTypeError(
+        f"{op.label}: expected float32, float64 or complex numbers{one}, got {shown}; convert with .to(mg.{remedy})",
+        op=op.label,
+    )
 
 
 def conjugated(g: Tensor | None) -> Tensor | None:

@@ -55,12 +55,13 @@ def expect_no_phase(name: str, turned: Tensor, *gradients: Tensor | None) -> Non
     if isinstance(turned, Tracer) or not turned.numel():
         return
     size = max(float(abs(g.detach()).amax().item()) for g in gradients if g is not None)
-    if abs(turned.detach()).amax().item() > float(np.finfo(turned.dtype.compute).eps) ** 0.4 * size:
-        raise GradientError(
-            f"{name}: the loss depends on the phases of complex vectors, which are arbitrary, so it has no gradient; "
-            "use a function of the vectors that a phase does not change, such as abs(V)",
-            op=name,
-        )
+    if abs(turned.detach()).amax().item() <= float(np.finfo(turned.dtype.compute).eps) ** 0.4 * size:
+        return
+    raise GradientError(
+        f"{name}: the loss depends on the phases of complex vectors, which are arbitrary, so it has no gradient; use a "
+        "function of the vectors that a phase does not change, such as abs(V)",
+        op=name,
+    )
 
 
 # ---- symmetric matrices ---------------------------------------------------------------------------------------------
