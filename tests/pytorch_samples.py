@@ -53,7 +53,7 @@ FORMS: dict[str, Callable[..., Any]] = {
     },
     "zero_": lambda x: x.clone().zero_(),
 }
-METHODS = ("bfloat16", "bool", "byte", "char", "double", "float", "half", "int", "long", "short")
+METHODS = ("bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "double", "float", "half", "int", "long", "short")
 
 
 def up_to_signs(pairs: Any) -> Any:

@@ -695,7 +695,7 @@ class Attached:
         """Apply `copysign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def corrcoef(self) -> Tensor:
-        """Return the correlation matrix of the rows of the input, from -1 to 1."""
+        """Return the correlation matrix of the rows of the input; its elements, or both parts of them, are from -1 to 1."""
 
     def cos(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the cosine of x.  Gradient: -g*sin(x)."""
