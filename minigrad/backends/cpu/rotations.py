@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.eigen import eigenvectors
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps, run_matrices
 from minigrad.core import requests
+from minigrad.kernels.cpu.eigen import eigenvectors
 from minigrad.kernels.cpu.matmul import less
 from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.pasting import Late

@@ -45,8 +45,8 @@ def eigh(steps: Steps, request: Eigh) -> Loop | Launch:
 
     def launch(x: Buffer, w: Buffer, v: Buffer) -> None:
         matrices = collect(x, a, a.dtype.compute).reshape(-1, n, n)
-        found = [decomposed(matrix, compute) for matrix in matrices]
-        for buffer, spec, results in zip((w, v), (values, vectors), zip(*found)):
+        pairs = [decomposed(matrix, compute) for matrix in matrices]
+        for buffer, spec, results in zip((w, v), (values, vectors), zip(*pairs)):
             write(buffer, spec, np.concatenate(results, axis=None).tolist(), compute)
 
     return quiet(launch)

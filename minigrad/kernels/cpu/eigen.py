@@ -5,8 +5,8 @@ reflections reduce it to Hessenberg form, and QR steps with one shift reduce thi
 follow by substitution.  A real matrix is computed as a complex one.
 
 Sources: Golub and Van Loan, Matrix Computations, 4th edition, sections 7.4 to 7.6; the shift is that of Wilkinson;
-Parlett and Reinsch, "Balancing a matrix for calculation of eigenvalues and eigenvectors" (1969).  `rotations.py`
-calls this loop, and has its words.
+Parlett and Reinsch, "Balancing a matrix for calculation of eigenvalues and eigenvectors" (1969).  The words of this
+loop are in `backends/cpu/rotations.py`, which runs it.
 """
 
 # ruff: noqa: F821
