@@ -463,7 +463,7 @@ def copysign(input: Tensor | builtins.float, other: Tensor | builtins.float, *, 
     """Return |input| with the sign of other; -0.0 and nan have a sign as well."""
 
 def corrcoef(input: Tensor) -> Tensor:
-    """Return the correlation matrix of the rows of the input, from -1 to 1."""
+    """Return the correlation matrix of the rows of the input; its elements, or both parts of them, are from -1 to 1."""
 
 def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the cosine of x.  Gradient: -g*sin(x)."""
@@ -1589,7 +1589,7 @@ def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., 
     """Return the sum of the elements over `dim`; 0 if there are no elements."""
 
 def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return (U, S, V) with U * S @ V.mT = input; see `mg.linalg.svd`."""
+    """Return (U, S, V) with U * S @ V.mH = input; see `mg.linalg.svd`."""
 
 def svd_lowrank(A: Tensor, q: builtins.int = ..., niter: builtins.int = ..., M: Tensor | None = ...) -> Any:
     """Return (U, S, V) with U * S @ V.mT close to A, or to A - M, for matrices (..., m, n) of a low rank."""
@@ -1708,7 +1708,7 @@ def unfold_copy(input: Tensor, dimension: builtins.int, size: builtins.int, step
     """Return a copy of the result of `unfold`, in separate memory."""
 
 def uniform(shape: builtins.int | Sequence[builtins.int], low: builtins.float, high: builtins.float, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Return samples from the uniform distribution on [low, high)."""
+    """Return samples from the uniform distribution on [low, high); for a complex dtype, of both parts."""
 
 def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
     """Return the distinct elements of the input, or its distinct slices along `dim`, in ascending order."""

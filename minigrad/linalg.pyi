@@ -11,7 +11,7 @@ __version__: str
 
 
 def cholesky(A: Tensor, *, upper: builtins.bool = ..., out: Tensor | None = ...) -> Any:
-    """Return the lower triangular L with L @ L.mT = A for symmetric positive definite matrices (..., n, n)."""
+    """Return the lower triangular L with L @ L.mH = A for positive definite matrices (..., n, n)."""
 
 def cholesky_ex(A: Tensor, *, upper: builtins.bool = ..., check_errors: builtins.bool = ..., out: Tensor | None = ...) -> Any:
     """Return (L, info): the result of `cholesky`, and an int32 status for each matrix."""
@@ -28,11 +28,17 @@ def det(A: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def diagonal(A: Tensor, *, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
     """Return a view of the diagonals of matrices, which are in the last two dims by default; see `mg.diagonal`."""
 
+def eig(A: Tensor, *, out: Tensor | None = ...) -> Any:
+    """Return (eigenvalues, eigenvectors) of square matrices (..., n, n), with A @ V = V * eigenvalues."""
+
 def eigh(A: Tensor, UPLO: builtins.str = ..., *, out: Tensor | None = ...) -> Any:
-    """Return (eigenvalues, eigenvectors) of symmetric matrices (..., n, n)."""
+    """Return (eigenvalues, eigenvectors) of symmetric or Hermitian matrices (..., n, n)."""
+
+def eigvals(A: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return the complex eigenvalues of square matrices, which are not sorted; see `eig`."""
 
 def eigvalsh(A: Tensor, UPLO: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return the eigenvalues of symmetric matrices in ascending order; see `eigh`."""
+    """Return the eigenvalues of symmetric or Hermitian matrices in ascending order; see `eigh`."""
 
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the first n columns of the product of the reflections of `mg.geqrf`, for matrices (..., m, n)."""

@@ -1,6 +1,6 @@
 """PyTorch's own samples of its functions (OpInfo), given to minigrad: values, dtypes and gradients must be equal.
 
-`python -m tests.pytorch_samples [NAME...] [--device cpu] [--samples N]` prints what differs and the score.
+`python -m tests.pytorch_samples [NAME...] [--device cpu] [--samples N] [--complex]` prints what differs and the score.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ import numpy as np
 
 import minigrad as mg
 
-# Not in scope: complex numbers, sparse and masked tensors, PyTorch's private and deprecated names,
+# In scope for complex samples only.
+OF_COMPLEX = re.compile(r".*complex|c(float|double)$|(view_as_)?(real|imag)$|(resolve_)?conj|angle|polar|sgn")
+# Not in scope: sparse and masked tensors, PyTorch's private and deprecated names,
 # families of polynomials, windows of signals, and writes that change the size of a tensor.
 OUTSIDE = re.compile(
-    r"_[^_]|.*complex|c(half|float|double)$|(view_as_)?(real|imag)$|(resolve_)?conj|resolve_neg|angle|polar|sgn"
+    r"_[^_]|chalf$|resolve_neg"
     r"|sparse\.|to_sparse|masked\.|jiterator|native_|signal\.|torch\.|.*_polynomial_|special\.(spherical_)?bessel"
     r"|special\.(scaled_)?modified_bessel|special\.(airy_ai|erfcx)|i?gammainc|igammac?$|.*_backward|resize_|hash_tensor"
-    r"|linalg\.(eig|eigvals|ldl_.*)$|lu$"
+    r"|linalg\.ldl_.*$|lu$"
     r"|(pca|svd)_lowrank|triangular_solve|slice$|(new_)?empty_(permuted|strided)|nonzero_static"
     r"|nn\.functional\.(fractional_max_pool.d|multi_head_attention_forward|rrelu)"
 )
@@ -33,6 +35,8 @@ FORMS: dict[str, Callable[..., Any]] = {
     "einsum": lambda operands, equation: mg.einsum(equation, *operands),
     "normal in_place": lambda x, *args, **more: x.clone().normal_(*args, **more),
     "normal number_mean": lambda std, mean, *args, **more: mg.normal(mean, std, *args, **more),
+    "linalg.eig": lambda x: sorted_pairs(mg.linalg.eig(x)),
+    "linalg.eigvals": lambda x: in_order(mg.linalg.eigvals(x)),
     "linalg.eigh": lambda *args, **more: up_to_signs(mg.linalg.eigh(*args, **more)),
     "linalg.lstsq grad_oriented": lambda *args, **more: mg.linalg.lstsq(*args, **more)[:2],
     "linalg.pinv singular": lambda a, b: mg.linalg.pinv(a @ b.mT),
@@ -49,13 +53,32 @@ FORMS: dict[str, Callable[..., Any]] = {
     },
     "zero_": lambda x: x.clone().zero_(),
 }
-METHODS = ("bfloat16", "bool", "byte", "char", "double", "float", "half", "int", "long", "short")
+METHODS = ("bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "double", "float", "half", "int", "long", "short")
 
 
 def up_to_signs(pairs: Any) -> Any:
-    """Eigenvalues, and eigenvectors of which the sign is open, by the products of their elements with the first."""
-    return pairs[0], pairs[1] * pairs[1][..., :1, :]
+    """Eigenvalues, and eigenvectors of which the phase is open, by the products of their elements with the first."""
+    return pairs[0], pairs[1] * pairs[1][..., :1, :].conj()
 
+
+def sorted_pairs(pairs: Any) -> Any:
+    """Eigenvalues, and the magnitudes of the eigenvectors, in the order of `in_order`."""
+    w, V = pairs
+    order = (w.detach().real + 2 * w.detach().imag).argsort(-1)
+    return w.gather(-1, order), abs(V).gather(-1, order.unsqueeze(-2).expand(V.shape))
+
+
+def in_order(w: Any) -> Any:
+    """Eigenvalues, which have no order, sorted by their parts."""
+    return w.gather(-1, (w.detach().real + 2 * w.detach().imag).argsort(-1))
+
+
+# How PyTorch's results are made unique.
+UNIQUE = {
+    "linalg.eigh": up_to_signs,
+    "linalg.eig": sorted_pairs,
+    "linalg.eigvals": in_order,
+}
 
 # Samples of more elements take seconds each on a device that computes one after the other.
 LARGEST = 20_000
@@ -65,9 +88,9 @@ class Differs(Exception):
     """A result that is not PyTorch's."""
 
 
-def in_scope(name: str) -> bool:
-    """Whether minigrad means to have a function."""
-    return not OUTSIDE.match(name)
+def in_scope(name: str, complex: bool = False) -> bool:
+    """Whether minigrad means to have a function, for real numbers or for complex ones."""
+    return not OUTSIDE.match(name) and (complex or not OF_COMPLEX.match(name))
 
 
 def ours(name: str, variant: str = "") -> Callable[..., Any] | None:
@@ -91,6 +114,7 @@ class Sample:
     def tensor(self, x: Any) -> Any:
         """A tensor over a copy of PyTorch's memory, of which it shows the same part."""
         torch = self.torch
+        x = x.resolve_conj().resolve_neg()
         memory = torch.empty(0, dtype=x.dtype).set_(x.untyped_storage())
         y = mg.tensor(memory.float().numpy() if x.dtype is torch.bfloat16 else memory.numpy(), device=self.device)
         y = y.to(mg.bfloat16) if x.dtype is torch.bfloat16 else y
@@ -128,7 +152,8 @@ def values_of(y: Any) -> np.ndarray:
     if isinstance(y, mg.Tensor):
         return np.asarray(y.detach().tolist()).reshape(y.shape)
     if hasattr(y, "detach"):
-        return y.detach().double().numpy() if y.is_floating_point() else y.detach().numpy()
+        y = y.detach().resolve_conj().resolve_neg()
+        return y.double().numpy() if y.is_floating_point() else y.numpy()
     return np.asarray(y)
 
 
@@ -139,8 +164,9 @@ def expect_equal(theirs: Any, mine: Any, part: str, tolerance: float) -> None:
         raise Differs(f"{part} of shape {y.shape}, PyTorch {x.shape}")
     if hasattr(theirs, "dtype") and str(theirs.dtype).removeprefix("torch.") != str(mine.dtype):
         raise Differs(f"{part} of dtype {mine.dtype}, PyTorch {theirs.dtype}")
-    if x.dtype.kind in "fiub" and not np.allclose(
-        x.astype(float), y.astype(float), rtol=tolerance, atol=tolerance / 10, equal_nan=True
+    wide = complex if x.dtype.kind == "c" else float
+    if x.dtype.kind in "fiubc" and not np.allclose(
+        x.astype(wide), y.astype(wide), rtol=tolerance, atol=tolerance / 10, equal_nan=True
     ):
         raise Differs(f"{part} {y.tolist()!s:.80}, PyTorch {x.tolist()!s:.80}")
 
@@ -151,8 +177,8 @@ def check(torch: Any, info: Any, sample: Any, device: str) -> None:
     assert function is not None
     operands = Sample(torch, device)
     first, args, more = (operands.convert(x) for x in (sample.input, sample.args, sample.kwargs))
-    signed = up_to_signs if info.name == "linalg.eigh" else lambda results: results
-    call = lambda: leaves_of(signed(info.op(sample.input, *sample.args, **sample.kwargs)))
+    unique = UNIQUE.get(info.name, lambda results: results)
+    call = lambda: leaves_of(unique(info.op(sample.input, *sample.args, **sample.kwargs)))
     theirs = call()
     mine = leaves_of(function(first, *args, **more))
     if len(theirs) != len(mine):
@@ -179,7 +205,7 @@ def check_gradients(torch: Any, theirs: list[Any], mine: list[Any], operands: Sa
         got = mg.grad([y for y, _ in outs], variables, [g for _, g in outs], allow_unused=True)
     for k, (x, y) in enumerate(zip(expected, got)):
         x = torch.zeros_like(leaves[k]) if x is None else x
-        tolerance = 1e-5 if x.dtype is torch.float64 else 1e-4
+        tolerance = 1e-5 if x.dtype in (torch.float64, torch.complex128) else 1e-4
         expect_equal(x, mg.zeros_like(variables[k]) if y is None else y, f"gradient {k}", tolerance)
 
 
@@ -191,18 +217,19 @@ def is_random(torch: Any, info: Any, call: Callable[[], Any]) -> bool:
     return not all(torch.equal(x.nan_to_num(), y.nan_to_num()) for y in calls[1:] for x, y in zip(calls[0], y))
 
 
-def dtype_of(torch: Any, info: Any) -> Any:
+def dtype_of(torch: Any, info: Any, complex: bool) -> Any:
     """The widest dtype of those that a function takes."""
-    kinds = [torch.float64, torch.float32, torch.int64, torch.bool]
+    kinds = [torch.complex128] if complex else [torch.float64, torch.float32, torch.int64, torch.bool]
     return next((kind for kind in kinds if kind in info.supported_dtypes("cpu")), None)
 
 
-def samples_of(torch: Any, info: Any, count: int) -> Iterator[Any]:
+def samples_of(torch: Any, info: Any, count: int, complex: bool) -> Iterator[Any]:
     """The first samples of a function that PyTorch itself takes."""
-    dtype = dtype_of(torch, info)
+    dtype = dtype_of(torch, info, complex)
     if dtype is None:
         return
-    made = info.sample_inputs("cpu", dtype, requires_grad=dtype.is_floating_point and info.supports_autograd)
+    tracked = (dtype.is_floating_point or dtype in info.supported_backward_dtypes("cpu")) and info.supports_autograd
+    made = info.sample_inputs("cpu", dtype, requires_grad=tracked)
     for sample, _ in zip(made, range(count)):
         if any(x.numel() > LARGEST for x in (sample.input, *sample.args) if isinstance(x, torch.Tensor)):
             continue
@@ -213,8 +240,13 @@ def samples_of(torch: Any, info: Any, count: int) -> Iterator[Any]:
         yield sample
 
 
-def outcomes(device: str = "reference", names: tuple[str, ...] = (), samples: int = 8) -> dict[str, str]:
-    """By name: "" for a function that agrees, else the first thing that does not."""
+def outcomes(
+    device: str = "reference", names: tuple[str, ...] = (), samples: int = 8, complex: bool = False
+) -> dict[str, str]:
+    """By name: "" for a function that agrees, else the first thing that does not.
+
+    complex: whether the samples are complex numbers; functions that are real in PyTorch are then left out.
+    """
     import torch
     from torch.testing._internal import common_methods_invocations as lists
 
@@ -225,20 +257,21 @@ def outcomes(device: str = "reference", names: tuple[str, ...] = (), samples: in
     mg.set_default_device(device)
     try:
         for info in lists.op_db:
-            if in_scope(info.name) and (not names or info.name in names) and not result.get(info.name):
-                result[info.name] = outcome(torch, info, device, samples)
+            named = in_scope(info.name, complex) and (not names or info.name in names)
+            if named and not result.get(info.name) and dtype_of(torch, info, complex) is not None:
+                result[info.name] = outcome(torch, info, device, samples, complex)
     finally:
         mg.set_default_device(before)
     return result
 
 
-def outcome(torch: Any, info: Any, device: str, samples: int) -> str:
+def outcome(torch: Any, info: Any, device: str, samples: int, complex: bool) -> str:
     """What the first sample that does not agree says; "" if all agree."""
     if ours(info.name) is None:
         return "missing"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for k, sample in enumerate(samples_of(torch, info, samples)):
+        for k, sample in enumerate(samples_of(torch, info, samples, complex)):
             torch.manual_seed(0)
             try:
                 check(torch, info, sample, device)
@@ -254,8 +287,9 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="of PyTorch's list (default: all in scope)")
     parser.add_argument("--device", default="reference", help="where they run (default: %(default)s)")
     parser.add_argument("--samples", type=int, default=8, help="of each name (default: %(default)s)")
+    parser.add_argument("--complex", action="store_true", help="give complex numbers")
     options = parser.parse_args()
-    result = outcomes(options.device, tuple(options.names), options.samples)
+    result = outcomes(options.device, tuple(options.names), options.samples, options.complex)
     for name, text in sorted(result.items()):
         if text:
             print(f"{name}: {text:.300}")

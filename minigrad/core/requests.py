@@ -279,7 +279,7 @@ class Convolve(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cholesky(Request):
-    """Factorize batches of square matrices a: the results are triangles u with u.T @ u = a, and the state of each row.
+    """Factorize batches of square matrices a: the results are triangles u with u.H @ u = a, and the state of each row.
 
     Both results are dense, and u is upper triangular.  Only the upper triangle of a is read.  The second result (int64)
     has one value per row: 0 if its pivot is positive, otherwise 1.
@@ -293,8 +293,8 @@ class LU(Request):
     The first result contains L below the diagonal, without its diagonal of ones, and U on and above the diagonal.  The
     second (int64) has, for each of the min(m, n) steps k, the row that was exchanged with row k. The third (int64) has,
     for each row of L @ U, the index of the equal row of a. A pivot is the first of the largest absolute values of its
-    column.  A column whose pivot is 0 is left unchanged, so U has a 0 on its diagonal, and the other results are not
-    affected.
+    column; for complex numbers, of the sums of the magnitudes of both parts, as in LAPACK.  A column whose pivot is 0
+    is left unchanged, so U has a 0 on its diagonal, and the other results are not affected.
     """
 
 
@@ -303,17 +303,22 @@ class QR(Request):
     """Factorize batches of matrices a (m, n): q (m, p) with orthonormal columns, and r (p, n), with q @ r = a.
 
     Both results are dense.  r is upper triangular; p is m or min(m, n).  The factors are products of Householder
-    reflections, so the diagonal of r may be negative.
+    reflections, so the diagonal of r may be negative; it is real.
     """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Eigh(Request):
-    """Compute the eigenvalues (n) and eigenvectors (n, n) of batches of symmetric matrices; both results are dense.
+    """Compute the eigenvalues (n) and eigenvectors (n, n) of batches of symmetric or Hermitian matrices.
 
-    The eigenvalues are ascending, and the eigenvectors are orthonormal columns.  Only the upper triangle of a matrix is
-    read.  Eigenvalues that do not converge are nan.
+    Both results are dense.  The eigenvalues are real and ascending, and the eigenvectors are orthonormal columns.  Only
+    the upper triangle of a matrix is read.  Eigenvalues that do not converge are nan.
+
+    general: whether the matrices are not Hermitian.  Both results are then complex, also for real matrices; the
+    eigenvalues are not sorted, and the largest element of an eigenvector of length 1 is real and positive.
     """
+
+    general: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -329,8 +334,9 @@ class SVD(Request):
 class TurnRows(Request):
     """Make the rows of matrices a (k, n) orthogonal, with k <= n: the results are j, y = j @ a, and lengths.
 
-    All results are dense.  j (k, k) is orthogonal, and the rows of y (k, n) are orthogonal to each other.  The third
-    result contains the lengths of the rows of y (k), in descending order.  Lengths that do not converge are nan.
+    All results are dense.  j (k, k) is orthogonal or unitary, and the rows of y (k, n) are orthogonal to each other.
+    The third result contains the lengths of the rows of y (k), in descending order.  Lengths that do not converge are
+    nan.
     """
 
 

@@ -38,7 +38,6 @@ INSTEAD: Final = {
     "compile": JIT,
     "CUDAGraph": JIT,
     **dict.fromkeys(("export", "onnx"), EXPORTED),
-    **dict.fromkeys(("eig", "eigvals"), ARRAYS),
     "CrossMapLRN2d": "write mg.nn.LocalResponseNorm; CrossMapLRN2d counts the first channel in every sum",
     "SparseAdam": "write mg.optim.Adam; gradients of mg.nn.Embedding are dense",
     "astype": "write x.to(dtype)",

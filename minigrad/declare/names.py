@@ -19,7 +19,7 @@ in_place: dict[str, Callable[..., Any]] = {}
 
 
 # The namespace of the ops in a folder or module of `ops/`; it is `mg` for all others.
-SOLVERS = ("factors", "lu", "matrices", "pseudo", "spectra", "systems")
+SOLVERS = ("eigen", "factors", "lu", "matrices", "pseudo", "spectra", "systems")
 HOMES = {"nn": FUNCTIONAL, "fourier": FFT, **{f"linalg.{module}": LINALG for module in SOLVERS}}
 
 

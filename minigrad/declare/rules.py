@@ -74,6 +74,13 @@ def to_float(op: Op, specs: Sequence[Spec]) -> Pair:
     return dtype.compute, dtype
 
 
+def real_to_float(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Return the dtypes of `to_float`.  Raises DTypeError for complex operands."""
+    if common(specs).is_complex:
+        raise refuse(op, specs, "expected real operands; pass x.abs(), x.real or x.imag")
+    return to_float(op, specs)
+
+
 def number_to_real(op: Op, specs: Sequence[Spec]) -> Pair:
     """Compute as `number`, and return the dtype of the real part: float32 for complex64."""
     compute, dtype = number(op, specs)

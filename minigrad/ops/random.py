@@ -105,7 +105,7 @@ def uniform(
     dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return samples from the uniform distribution on [low, high).
+    """Return samples from the uniform distribution on [low, high); for a complex dtype, of both parts.
 
     Raises ArgumentError unless low and high are finite and low <= high, and if they exceed the range of the dtype.
     """
@@ -116,7 +116,11 @@ def uniform(
             "for example",
             op="uniform",
         )
-    kind = _floating("uniform", dtype, generator)
+    kind = _floating("uniform", dtype, generator, True)
+    if kind.is_complex:
+        pairs = (*as_shape((shape,), "uniform"), 2)
+        parts = uniform(pairs, low, high, generator=generator, dtype=kind.to_real(), device=device)
+        return view_as_complex(parts)
     _expect_fit("uniform", kind, low=low, high=high, **{"high - low": high - low})
     return Draw("uniform", as_shape((shape,), "uniform"), kind, device, low, high, generator).later()
 
@@ -155,7 +159,9 @@ def normal(
             "mean=0.0, std=1.0, for example",
             op="normal",
         )
-    kind = _floating("normal", dtype, generator)
+    kind = _floating("normal", dtype, generator, True)
+    if kind.is_complex:
+        return randn(size, dtype=kind, device=device, generator=generator) * std + mean
     _expect_fit("normal", kind, mean=mean, std=std)
     return Draw("normal", as_shape((size,), "normal"), kind, device, mean, std, generator).later()
 

@@ -695,7 +695,7 @@ class Attached:
         """Apply `copysign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def corrcoef(self) -> Tensor:
-        """Return the correlation matrix of the rows of the input, from -1 to 1."""
+        """Return the correlation matrix of the rows of the input; its elements, or both parts of them, are from -1 to 1."""
 
     def cos(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the cosine of x.  Gradient: -g*sin(x)."""
@@ -2064,7 +2064,7 @@ class Attached:
         """Return x summed to the shape `size`, over the dims along which such a tensor is expanded to the shape of x."""
 
     def svd(self, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return (U, S, V) with U * S @ V.mT = input; see `mg.linalg.svd`."""
+        """Return (U, S, V) with U * S @ V.mH = input; see `mg.linalg.svd`."""
 
     def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Return a view with two dims swapped.  Gradient: g with the same two dims swapped."""

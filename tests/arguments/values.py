@@ -156,7 +156,7 @@ SKIPPED = (
     "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli", "multinomial",
     "normal", "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "rrelu",
     "rrelu_", "gumbel_softmax", "empty", "empty_like", "manual_seed", "load", "save", "seed", "set_default_device",
-    "set_num_threads", "set_printoptions", "from_dlpack", "from_numpy", "eigh", "svd", "qr", "lu", "lu_factor",
+    "set_num_threads", "set_printoptions", "from_dlpack", "from_numpy", "eig", "eigh", "svd", "qr", "lu", "lu_factor",
     "lu_factor_ex", "lu_solve", "unique", "unique_consecutive", "einsum", "is_tensor", "get_num_threads",
     "is_grad_enabled", "is_inference_mode_enabled", "unbind_copy", "view_copy",
 )  # fmt: skip

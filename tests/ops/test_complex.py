@@ -9,6 +9,7 @@ import pytest
 from cases import over
 
 import minigrad as mg
+import minigrad.nn.functional as F
 from minigrad.errors import DTypeError, GradientError, RecordingError, ShapeError
 from minigrad.testing import gradcheck, gradgradcheck
 
@@ -119,7 +120,7 @@ ORDERED = {
 ALONE = {
     "erf": "calls erf", "floor": "calls floor", "sign": "compares the order", "relu": "compares the order",
     "amax": "have no order", "sort": "not defined for complex", "argmax": "not defined for complex",
-    "median": "not defined for complex", "cummax": "not defined for complex",
+    "i0": "expected real operands", "median": "not defined for complex", "cummax": "not defined for complex",
 }  # fmt: skip
 
 
@@ -136,7 +137,8 @@ def test_what_has_no_complex_form_refuses_and_says_why(name, why):
     lambda z: mg.zeros(3, device="reference").copy_(z), lambda z: mg.zeros(3, device="reference").__setitem__(0, 1j),
     lambda z: mg.add(z, z, out=mg.zeros(3, device="reference")), lambda z: mg.zeros(3, device="reference").add_(z),
     lambda z: z.sum(dtype=mg.float32), lambda z: mg.full((2,), 1j, dtype=mg.float32),
-    lambda z: mg.zeros(2).fill_(1j), lambda z: mg.tensor(z.numpy(), dtype=mg.int64), lambda z: mg.softmax(z, 0),
+    lambda z: mg.zeros(2).fill_(1j), F.softsign, mg.special.i0e,
+    lambda z: mg.tensor(z.numpy(), dtype=mg.int64), lambda z: mg.softmax(z, 0),
 ])  # fmt: skip
 def test_no_imaginary_part_is_lost(loses):
     with pytest.raises(DTypeError):
@@ -222,6 +224,59 @@ def test_gradients_at_zero():
     assert mg.grad(z.abs().sum(), z).tolist() == [0, 1j]
     assert mg.grad(z.angle().sum(), z).tolist() == [0, -1]
     assert mg.grad(z.sgn().real.sum(), z).tolist()[0] == 0
+
+
+# ---- compositions ----------------------------------------------------------------------------------------------------
+
+
+@over(("groups", "stride"), [(1, 1), (2, 2)])
+def test_convolutions_are_those_of_the_parts(groups, stride):
+    x, w, b = draw(2, 4, 6), draw(2, 4 // groups, 3), draw(2)
+    a, v, c = (on_reference(each) for each in (x, w, b))
+    real = lambda x, w: F.conv1d(x, w, stride=stride, padding=1, groups=groups).numpy()
+    wanted = real(a.real, v.real) - real(a.imag, v.imag) + 1j * (real(a.real, v.imag) + real(a.imag, v.real))
+    found = F.conv1d(a, v, c, stride=stride, padding=1, groups=groups)
+    np.testing.assert_allclose(found.numpy(), wanted + b[:, None], rtol=1e-12)
+    mixed = F.conv1d(a, v.real, stride=stride, padding=1, groups=groups).numpy()
+    np.testing.assert_allclose(mixed, real(a.real, v.real) + 1j * real(a.imag, v.real), rtol=1e-12)
+    # A transposed convolution is the transpose, so sum(conv(a) * y) = sum(a * conv_transpose(y)), without conjugates.
+    y = on_reference(draw(*found.shape))
+    back = F.conv_transpose1d(y, v, stride=stride, padding=1, groups=groups, output_padding=stride - 1)
+    left = ((found - c.unsqueeze(-1)) * y).sum().item()
+    np.testing.assert_allclose(left, (a * back).sum().item(), rtol=1e-12)
+
+
+@over("function", [
+    lambda z: F.conv2d(z.reshape(1, 2, 2, 2), z.reshape(2, 1, 2, 2), z[:2], groups=2, padding=1),
+    lambda z: F.conv_transpose2d(z.reshape(1, 2, 2, 2), z.reshape(2, 2, 2, 1), z[:2]),
+    lambda z: mg.logsumexp(z.reshape(2, 4), 1), lambda z: mg.corrcoef(z.reshape(2, 4)),
+    lambda z: F.unfold(z.reshape(1, 2, 2, 2), 2, padding=1), lambda z: mg.addcdiv(z, z, z * z + 2.0),
+    lambda z: F.fold(z.reshape(1, 4, 2), (2, 3), 2),
+])  # fmt: skip
+def test_compositions_have_gradients(function):
+    z = mg.Var(draw(8) + 1.0, device="reference")
+    gradcheck(function, z)
+    gradgradcheck(function, z)
+
+
+def test_logsumexp_and_corrcoef_are_those_of_numpy():
+    z = draw(3, 5)
+    wanted = np.log(np.exp(z).sum(1))
+    np.testing.assert_allclose(mg.logsumexp(on_reference(z), 1).numpy(), wanted, rtol=1e-12)
+    far = mg.logsumexp(on_reference(z + 1000), (1,), keepdim=True)
+    np.testing.assert_allclose(far.numpy()[:, 0], wanted + 1000, rtol=1e-12)
+    np.testing.assert_allclose(mg.corrcoef(on_reference(z)).numpy(), np.corrcoef(z), rtol=1e-12)
+
+
+def test_layers_and_random_numbers_of_complex_dtypes():
+    mg.manual_seed(0)
+    layer = mg.nn.Linear(3, 2, dtype=mg.complex64, device="reference")
+    y = layer(on_reference(draw(4, 3, dtype=np.complex64)))
+    assert y.dtype is mg.complex64 and layer.weight.imag.abs().sum().item() > 0
+    drawn = mg.zeros(4000, dtype=mg.complex128, device="reference").normal_(3.0, 2.0).numpy()
+    assert abs(drawn.mean() - 3) < 0.1 and abs((abs(drawn - 3) ** 2).mean() - 4) < 0.3
+    parts = mg.view_as_real(mg.zeros(400, dtype=mg.complex64, device="reference").uniform_(-1.0, 2.0)).numpy()
+    assert parts.min() < -0.9 and parts.max() > 1.9 and -1 <= parts.min() <= parts.max() < 2
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------

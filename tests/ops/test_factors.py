@@ -109,7 +109,7 @@ def test_other_operands_are_refused() -> None:
         linalg.cholesky(tensor(np.ones((2, 3))))
     with pytest.raises(ShapeError, match="expected square matrices"):
         linalg.cholesky(tensor([1.0]))
-    with pytest.raises(DTypeError, match=r"cholesky: expected float32 or float64, got float16\(2, 2\)"):
+    with pytest.raises(DTypeError, match=r"cholesky: expected .*complex numbers, got float16\(2, 2\)"):
         linalg.cholesky(tensor(np.eye(2), "float16"))
     with pytest.raises(
         ShapeError, match=r"solve_triangular: A and B must have the shapes .*, got .* and float64\(2, 1\)"

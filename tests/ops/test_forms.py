@@ -54,6 +54,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "addmv": {"input": (2,), "mat": X, "vec": (3,)},
     "cholesky": {"A": SQUARE}, "solve_triangular": {"A": SQUARE, "B": X, "upper": True},
     **{name: {"A": SQUARE} for name in ("lu", "lu_factor", "lu_factor_ex", "inv", "inv_ex", "qr", "eigh", "eigvalsh",
+                                     "eig", "eigvals",
                                      "svdvals", "pinv", "matrix_rank", "det", "slogdet", "svd", "cond", "cholesky_ex")},
     **{name: {"input": SQUARE} for name in ("logdet", "inverse", "pinverse", "matrix_exp")},
     "tensorinv": {"A": SQUARE, "ind": 1}, "tensorsolve": {"A": SQUARE, "B": np.array([1.0, 2.0])},

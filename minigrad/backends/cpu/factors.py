@@ -10,7 +10,8 @@ Cholesky factors: eight rows are computed at a time, then their products are sub
 QR factors by Householder reflections: a reflection is two passes over the rows that it changes (algorithms 5.1.1 and
 5.2.1); the signs, and the rule for omitting a reflection, are those of LAPACK's dlarfg.
 
-The sums of eight products of a factor may be taken in any order.
+The sums of eight products of a factor may be taken in any order.  The same texts compute with complex numbers: a real
+number is its own real part and conjugate.
 """
 
 # ruff: noqa: F821
@@ -54,9 +55,9 @@ def lu(in_0, out, pivots, order, N):  # type: ignore[no-untyped-def]
             stop = min(steps, start + 8)
             for j in range(start, stop):
                 p = j
-                best = abs(out[to + j * n + j])
+                best = abs(out[to + j * n + j].real) + abs(out[to + j * n + j].imag)
                 for i in range(j + 1, m):
-                    x = abs(out[to + i * n + j])
+                    x = abs(out[to + i * n + j].real) + abs(out[to + i * n + j].imag)
                     if x > best:
                         best = x
                         p = i
@@ -116,20 +117,22 @@ def cholesky(in_0, values, out, N):  # type: ignore[no-untyped-def]
             stop = min(n, start + 8)
             for j in range(start, stop):
                 x = values[to + j * n : to + (j + 1) * n]
-                positive = x[j] > zero
+                pivot = x[j].real
+                positive = pivot > zero.real
                 out[u * n + j] = 0 if positive else 1
-                root = np.sqrt(x[j]) if positive else T(1)
+                x[j] = pivot
+                root = np.sqrt(pivot) if positive else T(1).real
                 for k in range(j, n):
                     x[k] = x[k] / root
                 for i in range(j + 1, stop):
                     z = values[to + i * n : to + (i + 1) * n]
-                    f = x[i]
+                    f = x[i].conjugate()
                     for k in range(i, n):
                         z[k] -= f * x[k]
             rows = values[to + start * n : to + stop * n]
             for i in range(stop, n):  # the last block, which may have fewer than eight rows, has no rows below it
                 for j in range(8):
-                    column[j] = rows[j * n + i]
+                    column[j] = rows[j * n + i].conjugate()
                 less(values[to + i * n + i : to + (i + 1) * n], rows, i, n, column)
     leave(column)
 
@@ -162,12 +165,16 @@ def solve(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
                     z[c] -= f * y[c]
             if not N.unit:
                 d = in_0[at + i * N.row[1] + i * N.col[1]]
-                for c in range(m):
-                    z[c] = z[c] / d
+                if d == T(0):  # Numba raises an error for a complex number divided by 0
+                    for c in range(m):
+                        z[c] = z[c] * (T(1).real / d.real)
+                else:
+                    for c in range(m):
+                        z[c] = z[c] / d
 
 
 def reflect(x, n, rows, start, v, tau, w):  # type: ignore[no-untyped-def]
-    """Replace the columns of x from `start` on by those of x - tau v (v.T x).
+    """Replace the columns of x from `start` on by those of x - tau u (u.H x), for the conjugate v of the vector u.
 
     x has rows of n elements; w has space for one row.
     """
@@ -184,7 +191,7 @@ def reflect(x, n, rows, start, v, tau, w):  # type: ignore[no-untyped-def]
             z[c] -= f * y[c]
     for i in range(rows):
         y = x[i * n + start : (i + 1) * n]
-        f = tau * v[i]
+        f = tau * v[i].conjugate()
         for c in range(n - start):
             y[c] += f * z[c]
 
@@ -196,12 +203,14 @@ def reflect(x, n, rows, start, v, tau, w):  # type: ignore[no-untyped-def]
 def qr(in_0, q, r, N):  # type: ignore[no-untyped-def]
     """Factor each matrix; a task is one matrix.  q receives the orthonormal columns, r the upper triangle.
 
-    x is first the matrix; then it has r in its upper triangle and the vectors of the reflections below.
+    x is first the matrix; then it has r in its upper triangle and the vectors of the reflections below.  For complex
+    numbers, the adjoint of a reflection is applied to x, and the diagonal of r is real.
     """
     m = N.m
     n = N.n
     p = N.p
     steps = min(m, n)
+    zero = T(0).real
     x = workspace(m * n, T)
     v = workspace(m, T)
     w = workspace(max(n, p), T)
@@ -214,26 +223,27 @@ def qr(in_0, q, r, N):  # type: ignore[no-untyped-def]
             for c in range(n):
                 x[i * n + c] = in_0[at + i * N.row[2] + c * N.col[2]]
         for j in range(steps):
-            size = T(0)
+            size = zero
             for i in range(j, m):
                 y = abs(x[i * n + j])
                 size = y if y > size or y != y else size
-            total = T(0)
+            total = zero
+            scale = size if size != zero else T(1).real
             for i in range(j + 1, m):
-                y = x[i * n + j] / size
-                total += y * y
+                part = x[i * n + j] / scale
+                total += (part * part.conjugate()).real
             taus[j] = T(0)
-            if not (size == T(0) or total == T(0)):
+            if not (size == zero or (total == zero and x[j * n + j].imag == zero)):
                 alpha = x[j * n + j] / size  # divided by the largest element: squares of small elements lose digits
-                beta = np.sqrt(alpha * alpha + total)
-                beta = -beta if alpha >= T(0) else beta
+                beta = np.sqrt((alpha * alpha.conjugate()).real + total)
+                beta = -beta if alpha.real >= zero else beta
                 taus[j] = (beta - alpha) / beta
                 v[0] = T(1)
                 for i in range(j + 1, m):
-                    v[i - j] = x[i * n + j] / size / (alpha - beta)
-                    x[i * n + j] = v[i - j]
+                    x[i * n + j] = x[i * n + j] / size / (alpha - beta)
+                    v[i - j] = x[i * n + j].conjugate()
                 x[j * n + j] = beta * size
-                reflect(x[j * n : m * n], n, m - j, j + 1, v, taus[j], w)
+                reflect(x[j * n : m * n], n, m - j, j + 1, v, taus[j].conjugate(), w)
         to = N.offset[1] + u * p * n
         for i in range(p):
             for c in range(n):
@@ -247,7 +257,7 @@ def qr(in_0, q, r, N):  # type: ignore[no-untyped-def]
             if taus[j] != T(0):
                 v[0] = T(1)
                 for i in range(j + 1, m):
-                    v[i - j] = x[i * n + j]
+                    v[i - j] = x[i * n + j].conjugate()
                 reflect(q[to + j * p : to + m * p], p, m - j, j, v, taus[j], w)
     leave(x)
     leave(v)

@@ -8,6 +8,10 @@ Rows become orthogonal by rotating pairs of rows (one-sided Jacobi).  Each row o
 the same row of the product of the rotations, so that one loop rotates both.  Sources: Hestenes, "Inversion of matrices
 by biorthogonalization" (1958); Golub and Van Loan, section 8.6; the longer row of a pair comes first (de Rijk 1989).
 Singular values are computed from orthogonal rows and QR factors.
+
+Complex numbers: a Hermitian matrix is reduced to complex diagonals next to the main diagonal.  The phases of these are
+moved into the eigenvectors, so the QL steps are real.  One row of a pair is multiplied by a phase that makes the inner
+product of the pair real, and then rotated.  R is the type of a real part.
 """
 
 # ruff: noqa: F821
@@ -22,42 +26,47 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps, run_matrices
 from minigrad.core import requests
+from minigrad.kernels.cpu.eigen import eigenvectors
 from minigrad.kernels.cpu.matmul import less
 from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.pasting import Late
 
 
 def product(x, y):  # type: ignore[no-untyped-def]
-    """Return the inner product of two rows, with additions in any order."""
+    """Return the inner product of a row x and the conjugate of a row y, with additions in any order."""
     total = T(0)
     for k in range(len(y)):
-        total += x[k] * y[k]
+        total += x[k] * y[k].conjugate()
     return total
 
 
-def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-def]
-    """Reduce a symmetric matrix to three diagonals by Householder reflections.
+def phase_of(x):  # type: ignore[no-untyped-def]
+    """Return x / |x|, or 1 for 0."""
+    return x / abs(x) if x != T(0) else T(1)
 
-    diagonal and beside receive the main diagonal and the one next to it.  The vectors of the reflections overwrite the
-    rows of x to the right of these diagonals; `factors` receives their factors.
+
+def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-def]
+    """Reduce a symmetric or Hermitian matrix to three diagonals by Householder reflections.
+
+    diagonal and beside receive the main diagonal and the one next to it.  The conjugate vectors of the reflections
+    overwrite the rows of x to the right of these diagonals; `factors` receives their factors, which are real.
     """
     for k in range(n - 2):
         v = x[k * n + k + 1 : (k + 1) * n]
-        size = T(0)
+        size = R(0)
         for i in range(n - k - 1):
             size = max(size, abs(v[i]))
-        factors[k] = T(0)
+        factors[k] = R(0)
         beside[k] = v[0]
-        size = size if size != T(0) else T(1)
+        size = size if size != R(0) else R(1)
         for i in range(n - k - 1):
             v[i] /= size
         alpha = v[0]
-        below = product(v[1:], v[1 : n - k - 1])
-        if below > T(0) or below != below:
-            beta = np.sqrt(alpha * alpha + below)
-            beta = -beta if alpha >= T(0) else beta
+        below = product(v[1:], v[1 : n - k - 1]).real
+        if below > R(0) or below != below:
+            beta = -phase_of(alpha) * np.sqrt((alpha * alpha.conjugate()).real + below)
             beside[k] = beta * size
-            factor = (beta - alpha) / beta
+            factor = ((beta - alpha) / beta).real
             factors[k] = factor
             for i in range(1, n - k - 1):
                 v[i] /= alpha - beta
@@ -73,19 +82,30 @@ def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-
                 f = v[i - k - 1]
                 for c in range(n - k - 1):
                     p[c] -= f * y[c]
-            half = T(0.5) * factor * product(p, v[: n - k - 1])
+            half = R(0.5) * factor * product(p, v[: n - k - 1])
             for i in range(n - k - 1):
                 p[i] = -factor * (p[i] - half * v[i])
             for i in range(k + 1, n):
                 y = x[i * n + k + 1 : (i + 1) * n]
-                f = v[i - k - 1]
-                g = p[i - k - 1]
+                f = v[i - k - 1].conjugate()
+                g = p[i - k - 1].conjugate()
                 for c in range(n - k - 1):
                     y[c] -= f * p[c] + g * v[c]
     for k in range(n):
-        diagonal[k] = x[k * n + k]
+        diagonal[k] = x[k * n + k].real
     if n > 1:
         beside[n - 2] = x[(n - 2) * n + n - 1]
+
+
+def make_real(beside, n, real_beside, u):  # type: ignore[no-untyped-def]
+    """Write the magnitudes of the numbers next to the diagonal, and multiply their phases into the rows of u."""
+    phase = T(1)
+    for k in range(n - 1):
+        phase *= phase_of(beside[k])
+        real_beside[k] = abs(beside[k])
+        y = u[(k + 1) * n : (k + 2) * n]
+        for c in range(n):
+            y[c] *= phase
 
 
 def vectors_of(x, n, factors, u):  # type: ignore[no-untyped-def]
@@ -95,7 +115,7 @@ def vectors_of(x, n, factors, u):  # type: ignore[no-untyped-def]
             u[i * n + c] = T(1) if i == c else T(0)
     for t in range(n - 2):
         k = n - 3 - t
-        if factors[k] != T(0):
+        if factors[k] != R(0):
             v = x[k * n + k + 1 : (k + 1) * n]
             for i in range(k + 1, n):
                 y = u[i * n + k + 1 : (i + 1) * n]
@@ -105,10 +125,11 @@ def vectors_of(x, n, factors, u):  # type: ignore[no-untyped-def]
 
 
 def turn(x, y, c, s):  # type: ignore[no-untyped-def]
-    """Rotate two rows by the angle with cosine c and sine s."""
+    """Rotate two rows by the angle with cosine c and sine s, which has the phase of their inner product."""
+    t = s.conjugate()
     for k in range(len(y)):
         f = y[k]
-        y[k] = s * x[k] + c * f
+        y[k] = t * x[k] + c * f
         x[k] = c * x[k] - s * f
 
 
@@ -128,48 +149,49 @@ def steps_of(diagonal, beside, low, n, u):  # type: ignore[no-untyped-def]
             m += 1
         if m == low:
             return True
-        g = (diagonal[low + 1] - diagonal[low]) / (T(2) * beside[low])
-        r = np.sqrt(g * g + T(1))
-        g = diagonal[m] - diagonal[low] + beside[low] / (g + (r if g >= T(0) else -r))
-        s = T(1)
-        c = T(1)
-        p = T(0)
+        g = (diagonal[low + 1] - diagonal[low]) / (R(2) * beside[low])
+        r = np.sqrt(g * g + R(1))
+        g = diagonal[m] - diagonal[low] + beside[low] / (g + (r if g >= R(0) else -r))
+        s = R(1)
+        c = R(1)
+        p = R(0)
         for t in range(m - low):
             i = m - 1 - t
             f = s * beside[i]
             b = c * beside[i]
             if abs(f) > abs(g):  # dividing by the larger of f and g avoids overflow and underflow
                 r = g / f
-                e = np.sqrt(r * r + T(1))
-                s = T(1) / e
+                e = np.sqrt(r * r + R(1))
+                s = R(1) / e
                 c = r * s
                 e = f * e
-            elif g != T(0):
-                r = f / g
-                e = np.sqrt(r * r + T(1))
-                c = T(1) / e
-                s = r * c
-                e = g * e
             else:
-                s = T(1)
-                c = T(0)
+                s = R(1)
+                c = R(0)
                 e = f
+                if g != R(0):
+                    r = f / g
+                    e = np.sqrt(r * r + R(1))
+                    c = R(1) / e
+                    s = r * c
+                    e = g * e
             beside[i + 1] = e
             g = diagonal[i + 1] - p
-            r = (diagonal[i] - g) * s + T(2) * c * b
+            r = (diagonal[i] - g) * s + R(2) * c * b
             p = s * r
             diagonal[i + 1] = g + p
             g = c * r - b
             turn(u[i * n : (i + 1) * n], u[(i + 1) * n : (i + 2) * n], c, s)
         diagonal[low] -= p
         beside[low] = g
-        beside[m] = T(0)
+        beside[m] = R(0)
     return False
 
 
 @loop(
-    Fields("n rank", "sizes[rank]", "offset row col strides[rank]"), results=2, fastmath=("contract", "reassoc"),
-    helpers=(product, turn, less, tridiagonal, vectors_of, steps_of),
+    Fields("n complex rank", "sizes[rank]", "offset row col strides[rank]"), results=2,
+    fastmath=("contract", "reassoc"),
+    helpers=(product, phase_of, turn, less, tridiagonal, make_real, vectors_of, steps_of),
 )  # fmt: skip
 def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
     """Compute the eigenvalues in ascending order, and the eigenvectors as columns.  A task is one matrix.
@@ -179,91 +201,100 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
     n = N.n
     x = workspace(n * n, T)
     u = workspace(n * n, T)
-    diagonal = workspace(n, T)
+    diagonal = workspace(n, R)
     beside = workspace(n, T)
+    real_beside = workspace(n, R)
     z = workspace(n, T)
     for task in range(first, last):
         rest = task
         at = N.offset[2]
         walk(rest, N.sizes, at=N.strides[2])
-        size = T(0)
+        size = R(0)
         for i in range(n):
             for c in range(i, n):
                 y = in_0[at + i * N.row[2] + c * N.col[2]]
+                y = T(y.real) if i == c else y
                 x[i * n + c] = y
                 size = abs(y) if abs(y) > size or y != y else size
-        size = size if size != T(0) else T(1)
+        size = size if size != R(0) else R(1)
         for i in range(n):
             for c in range(i, n):
                 x[i * n + c] /= size
-                x[c * n + i] = x[i * n + c]
+                x[c * n + i] = x[i * n + c].conjugate()
         factors = values[N.offset[0] + task * n : N.offset[0] + (task + 1) * n]
         tridiagonal(x, n, diagonal, beside, factors, z)
         vectors_of(x, n, factors, u)
-        done = size - size == T(0)
+        if N.complex:
+            make_real(beside, n, real_beside, u)
+        else:
+            for k in range(n - 1):
+                real_beside[k] = beside[k].real
+        done = size - size == R(0)
         for low in range(n):
-            done = done and steps_of(diagonal, beside, low, n, u)
+            done = done and steps_of(diagonal, real_beside, low, n, u)
         to = N.offset[1] + task * n * n
         for k in range(n):  # sort: in each turn, the smallest of the remaining eigenvalues comes next
             best = 0
             for i in range(1, n):
                 if diagonal[i] < diagonal[best]:
                     best = i
-            factors[k] = diagonal[best] * size if done else T(np.nan)
-            diagonal[best] = T(np.inf)
+            factors[k] = diagonal[best] * size if done else R(np.nan)
+            diagonal[best] = R(np.inf)
             for i in range(n):
-                vectors[to + i * n + k] = u[best * n + i]
+                vectors[to + i * n + k] = u[best * n + i].conjugate()
     leave(x)
     leave(u)
     leave(diagonal)
     leave(beside)
+    leave(real_beside)
     leave(z)
 
 
-def turn_pairs(x, k, n, lengths):  # type: ignore[no-untyped-def]
+def turn_pairs(x, k, n, lengths, with_phases):  # type: ignore[no-untyped-def]
     """Make one sweep over all pairs of rows, and return whether a pair was rotated.
 
     A row has n elements, and k elements of the product of the rotations behind them.  Rows in the wrong order are
-    exchanged, so a sweep without a rotation leaves the rows sorted.
+    exchanged, so a sweep without a rotation leaves the rows sorted.  with_phases: whether the numbers are complex.
     """
     wide = n + k
     turned = False
     for p in range(k):
         y = x[p * wide : p * wide + n]
-        lengths[p] = product(y, y)
+        lengths[p] = product(y, y).real
     for p in range(k - 1):
         for q in range(p + 1, k):
             y = x[p * wide : (p + 1) * wide]
             z = x[q * wide : (q + 1) * wide]
             a = lengths[p]
             b = lengths[q]
-            g = product(z, y[:n])
-            if not abs(g) <= T(4) * EPS * np.sqrt(max(a, TINY)) * np.sqrt(max(b, TINY)):
+            g = product(y, z[:n])
+            if not abs(g) <= R(4) * EPS * np.sqrt(max(a, TINY)) * np.sqrt(max(b, TINY)):
                 turned = True
-                ratio = (b - a) / (T(2) * g)
-                steep = np.sqrt(ratio * ratio + T(1))
-                t = T(1) / (ratio + steep) if ratio >= T(0) else T(1) / (ratio - steep)
-                c = T(1) / np.sqrt(t * t + T(1))
+                size = abs(g) if with_phases else g.real
+                ratio = (b - a) / (R(2) * size)
+                steep = np.sqrt(ratio * ratio + R(1))
+                t = R(1) / (ratio + steep) if ratio >= R(0) else R(1) / (ratio - steep)
+                c = R(1) / np.sqrt(t * t + R(1))
                 s = t * c
-                a -= t * g
-                b += t * g
+                a -= t * size
+                b += t * size
                 if b > a:
                     a, b = b, a
                     c, s = s, -c
-                turn(y, z, c, s)
+                turn(y, z, c, phase_of(g) * s if with_phases else T(s))
                 lengths[p] = a
                 # If b is small compared with a, it has lost digits, so it is computed again from the row.
-                lengths[q] = b if T(64) * b > a else product(z, z[:n])
+                lengths[q] = b if R(64) * b > a else product(z, z[:n]).real
             elif b > a:
-                turn(y, z, T(0), T(-1))
+                turn(y, z, R(0), T(-1))
                 lengths[p] = b
                 lengths[q] = a
     return turned
 
 
 @loop(
-    Fields("k n rank", "sizes[rank]", "offset row col strides[rank]"), results=3, fastmath=("contract", "reassoc"),
-    helpers=(product, turn, turn_pairs),
+    Fields("k n complex rank", "sizes[rank]", "offset row col strides[rank]"), results=3,
+    fastmath=("contract", "reassoc"), helpers=(product, phase_of, turn, turn_pairs),
 )  # fmt: skip
 def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
     """Write the product of the rotations (j), the rotated rows (y), and the lengths of these in descending order."""
@@ -275,7 +306,7 @@ def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
         rest = task
         at = N.offset[3]
         walk(rest, N.sizes, at=N.strides[3])
-        size = T(0)
+        size = R(0)
         for i in range(k):
             for c in range(n):
                 value = in_0[at + i * N.row[3] + c * N.col[3]]
@@ -283,16 +314,16 @@ def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
                 size = abs(value) if abs(value) > size or value != value else size
             for c in range(k):
                 x[i * wide + n + c] = T(1) if i == c else T(0)
-        size = size if size != T(0) else T(1)
+        size = size if size != R(0) else R(1)
         for i in range(k):
             for c in range(n):
                 x[i * wide + c] /= size
         sizes = lengths[N.offset[2] + task * k : N.offset[2] + (task + 1) * k]
         sweeps = 0
-        while sweeps < 30 and turn_pairs(x, k, n, sizes):
+        while sweeps < 30 and turn_pairs(x, k, n, sizes, N.complex):
             sweeps += 1
         for i in range(k):
-            sizes[i] = np.sqrt(sizes[i]) * size if sweeps < 30 else T(np.nan)
+            sizes[i] = np.sqrt(sizes[i]) * size if sweeps < 30 else R(np.nan)
             for c in range(n):
                 y[N.offset[1] + (task * k + i) * n + c] = x[i * wide + c] * size
             for c in range(k):
@@ -303,7 +334,10 @@ def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
 @serves(CpuBackend, requests.Eigh)
 def eigh(steps: CpuSteps, request: requests.Eigh) -> None:
     n = steps.operands[0].shape[-1]
-    rotate(steps, eigenvalues, 10 * n, n=n)
+    if request.general:
+        rotate(steps, eigenvectors, 25 * n, n=n)
+    else:
+        rotate(steps, eigenvalues, 10 * n, n=n)
 
 
 @serves(CpuBackend, requests.TurnRows)
@@ -315,11 +349,14 @@ def turn_rows(steps: CpuSteps, request: requests.TurnRows) -> None:
 def rotate(steps: CpuSteps, template: Callable[..., Any], cost: int, **sizes: Any) -> None:
     """Add the step of one of the loops over a batch of matrices."""
     (a,) = steps.operands
-    words = Late(rounding, (a.dtype.compute,))
-    run_matrices(steps, template, steps.outs, words=words, numel=a.layout.numel, cost=cost, **sizes)
+    compute = a.dtype.compute if template is not eigenvectors else a.dtype.to_complex().compute
+    words = Late(rounding, (compute,))
+    run_matrices(steps, template, steps.outs, words=words, compute=compute, numel=a.layout.numel, cost=cost,
+                 complex=a.dtype.is_complex, **sizes)  # fmt: skip
 
 
-def rounding(compute: np.dtype[Any]) -> dict[str, str]:
-    """Return the words `EPS`, half of the distance from 1 to the next number, and `TINY`."""
+def rounding(compute: np.dtype[Any]) -> dict[str, Any]:
+    """Return the words `R`, `EPS`, half of the distance from 1 to the next number, and `TINY`."""
     number = np.finfo(compute)
-    return {"EPS": f"T({number.eps / 2})", "TINY": f"T({number.tiny / number.eps**3})"}
+    real = f"np.{number.dtype}"
+    return {"R": real, "EPS": f"{real}({number.eps / 2})", "TINY": f"{real}({number.tiny / number.eps**3})"}

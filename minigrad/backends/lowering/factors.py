@@ -10,6 +10,15 @@ from minigrad.core.dtype import int64
 from minigrad.core.requests import LU, QR, Cholesky, Extreme, Gather, Product, SolveTriangular
 
 
+def conjugates_of(steps: Steps, x: Value) -> Value:
+    """Return the conjugates of complex numbers; real numbers are returned themselves."""
+    if not x.dtype.is_complex:
+        return x
+    result = steps.work(x.shape, x.dtype)
+    steps.each(F.CONJUGATE, result, x)
+    return result
+
+
 @serves(Backend, Cholesky)
 def cholesky(steps: Steps, request: Cholesky) -> None:
     """Compute row j: the row of a, minus the products of the rows above, divided by the square root of its pivot."""
@@ -21,12 +30,13 @@ def cholesky(steps: Steps, request: Cholesky) -> None:
         source = a.at(ndim - 2, j).at(ndim - 1, j, n - j)
         above = out.at(ndim - 2, 0, j)
         if j:
-            column = above.at(ndim - 1, j)
-            column = column.seen(column.layout.transpose(-1, -2))
+            column = conjugates_of(steps, above.at(ndim - 1, j)).transposed
             steps.ask(Product(-1, 1), row, column, above.at(ndim - 1, j, n - j), source)
         else:
             steps.copy(row, source)
         pivot = row.at(ndim - 1, 0)
+        if a.dtype.is_complex:
+            steps.each(F.REAL_PART, pivot, pivot)
         steps.each(
             F.NOT_POSITIVE, pivots.at(ndim - 2, j), pivot.seen(pivot.layout.squeeze(-1)), compute=a.dtype.compute
         )
@@ -122,16 +132,20 @@ def qr(steps: Steps, request: QR) -> None:
 
 
 def reflection(steps: Steps, x: Value) -> tuple[Value, Value]:
-    """Apply the reflection that leaves one nonzero element in the first column; return its vector and factor."""
+    """Apply the reflection that leaves one nonzero element in the first column; return its vector and factor.
+
+    The factor of a complex reflection is complex, so that this element is real: x is multiplied by its adjoint.
+    """
     d = len(x.shape) - 2
     column, start = x.at(d + 1, 0), x.at(d, 0).at(d + 1, 0)
-    size, first, total, kept, factor = (steps.work(start.shape, x.dtype) for _ in range(5))
-    v, squares = steps.work(column.shape, x.dtype), steps.work(column.shape, x.dtype)
-    steps.each(F.MAGNITUDE, v, column)
-    steps.reducer(LARGEST, size, v, (d,))
+    first, kept, factor = (steps.work(start.shape, x.dtype) for _ in range(3))
+    size, total = (steps.work(start.shape, x.dtype.to_real()) for _ in range(2))
+    v, squares = steps.work(column.shape, x.dtype), steps.work(column.shape, size.dtype)
+    steps.each(F.MAGNITUDE, squares, column, compute=x.dtype.compute)
+    steps.reducer(LARGEST, size, squares, (d,))
     steps.each(F.OVER_PIVOT, v, column, size)
     steps.copy(first, v.at(d, 0))
-    steps.each(F.PRODUCT, squares, v, v)
+    steps.each(F.SQUARE, squares, v, compute=x.dtype.compute)
     steps.fill(squares.at(d, 0), 0)
     steps.reducer(SUM, total, squares, (d,))
     steps.each(F.REFLECTED, kept, first, total)
@@ -140,14 +154,14 @@ def reflection(steps: Steps, x: Value) -> tuple[Value, Value]:
     steps.each(F.REFLECTION_FACTOR, factor, first, kept)
     steps.each(F.PRODUCT, start, kept, size)
     if x.shape[d + 1] > 1:
-        reflect(steps, block(x, 0, 1), v, factor)
+        reflect(steps, block(x, 0, 1), v, conjugates_of(steps, factor))
     return v, factor
 
 
 def reflect(steps: Steps, x: Value, v: Value, factor: Value) -> None:
-    """Compute x - factor * v @ (v.T @ x) in place."""
+    """Compute x - factor * v @ (v.H @ x) in place."""
     d = len(x.shape) - 2
     w = steps.work((*x.shape[:d], 1, x.shape[d + 1]), x.dtype)
-    steps.ask(Product(), w, v.seen(v.layout.transpose(d, d + 1)), x)
+    steps.ask(Product(), w, conjugates_of(steps, v).transposed, x)
     steps.each(F.PRODUCT, w, w, factor)
     steps.each(F.LESS_PRODUCT, x, x, v, w)

@@ -21,16 +21,6 @@ def times_i(x):
     return complex(-x.imag, x.real)
 
 
-def conjugate(x):
-    """Return the conjugate of a complex number."""
-    return x.conjugate()
-
-
-def real_part(x):
-    """Return the real part of a complex number."""
-    return x.real
-
-
 def nonzero(x):
     """Return whether x is not 0: a cast to bool."""
     return x != 0
@@ -175,18 +165,28 @@ def not_finite(x):
 
 
 def over_root(x, pivot):
-    """Return an element of a row divided by the square root of its pivot."""
-    return x / math.sqrt(pivot)
+    """Return an element of a row divided by the square root of its pivot, which is real."""
+    return x / math.sqrt(pivot.real)
 
 
 def not_positive(x):
-    """Return 1 if a pivot is not positive, otherwise 0; nan is not positive."""
-    return 0 if x > 0 else 1
+    """Return 1 if a pivot, which is real, is not positive, otherwise 0; nan is not positive."""
+    return 0 if x.real > 0 else 1
+
+
+def conj_physical(x):
+    """Return the conjugate of x."""
+    return x.conjugate()
+
+
+def real_part(x):
+    """Return the real part of x."""
+    return x.real
 
 
 def larger(best, x):
-    """Return whether a number has a larger absolute value than the best so far."""
-    return abs(x) > abs(best)
+    """Return whether a number has a larger sum of the magnitudes of its parts than the best so far, as in LAPACK."""
+    return abs(x.real) + abs(x.imag) > abs(best.real) + abs(best.imag)
 
 
 def exchanged(x, i, j, p, first, other):
@@ -215,16 +215,21 @@ def magnitude(x):
     return abs(x)
 
 
+def square(x):
+    """Return the square of an absolute value."""
+    return abs(x) * abs(x)
+
+
 def reflected(x, below):
-    """Return the only nonzero element of a column after a Householder reflection.
+    """Return the only nonzero element of a column after a Householder reflection, which is real.
 
     x: the first element of the column.
     below: the sum of squares of the other elements.
-    If `below` is 0, the column is not reflected and x is returned.  Otherwise the sign of the result is chosen so that
-    no digits cancel.
+    If `below` is 0 and x is real, the column is not reflected and x is returned.  Otherwise the sign of the result is
+    chosen so that no digits cancel.
     """
-    length = math.sqrt(x * x + below)
-    return x if below == 0 else (-length if x >= 0 else length)
+    length = math.sqrt(abs(x) * abs(x) + below.real)
+    return x if below == 0 and x.imag == 0 else (-length if x.real >= 0 else length)
 
 
 def reflection(x, first, kept):
@@ -239,12 +244,12 @@ def reflection_factor(first, kept):
 
 def upper(x, i, j):
     """Return x in an upper triangle, otherwise 0."""
-    return x if i <= j else 0
+    return x if i.real <= j.real else 0
 
 
 def symmetric(x, mirrored, i, j):
-    """Return an element of a symmetric matrix, given by its upper triangle."""
-    return x if i <= j else mirrored
+    """Return an element of a symmetric or Hermitian matrix, given by its upper triangle and a real diagonal."""
+    return x if i.real < j.real else (x.real if i == j else mirrored.conjugate())
 
 
 def rotation_angle(p, q, r, order, close):
@@ -264,9 +269,14 @@ def rotation_angle(p, q, r, order, close):
     return (t * c if across else c), (-c if across else t * c)
 
 
+def with_phase(s, r):
+    """Return s times the phase of r."""
+    return s * (r / abs(r)) if r != 0 else s
+
+
 def turned(x, y, c, s):
     """Return a pair of numbers after a rotation."""
-    return c * x - s * y, s * x + c * y
+    return c * x - s * y, s.conjugate() * x + c * y
 
 
 def inside(i, start, length):
@@ -295,8 +305,8 @@ def scaled_root(x, size):
 
 
 def signed(x, sign):
-    """Return x, or -x if `sign` is negative."""
-    return -x if sign < 0 else x
+    """Return x, or -x if `sign`, which is real, is negative."""
+    return -x if sign.real < 0 else x
 
 
 def total(acc, x):
@@ -338,7 +348,6 @@ SHIFTED_LOG = scalar_of(shifted_log)
 NONZERO = scalar_of(nonzero)
 EQUAL, DIFFERENT = scalar_of(equal), scalar_of(different)
 CHOSEN = scalar_of(chosen)
-CONJUGATE, REAL_PART = scalar_of(conjugate), scalar_of(real_part)
 PRODUCT, NEGATIVE = scalar_of(product), scalar_of(negative)
 SECOND = scalar_of(second)
 FROM_FRONT = scalar_of(from_front)
@@ -365,13 +374,14 @@ LARGER = scalar_of(larger)
 EXCHANGED = scalar_of(exchanged)
 OVER_PIVOT = scalar_of(over_pivot)
 LESS_PRODUCT = scalar_of(less_product)
-MAGNITUDE = scalar_of(magnitude)
+MAGNITUDE, SQUARE = scalar_of(magnitude), scalar_of(square)
+CONJUGATE, REAL_PART = scalar_of(conj_physical), scalar_of(real_part)
 REFLECTED = scalar_of(reflected)
 REFLECTION = scalar_of(reflection)
 REFLECTION_FACTOR = scalar_of(reflection_factor)
 UPPER = scalar_of(upper)
 SYMMETRIC = scalar_of(symmetric)
-ANGLE = scalar_of(rotation_angle, results=2)
+ANGLE, WITH_PHASE = scalar_of(rotation_angle, results=2), scalar_of(with_phase)
 TURNED = scalar_of(turned, results=2)
 INSIDE = scalar_of(inside)
 IS_NUMBER, RANK_OR_NAN, LOWER_MIDDLE = scalar_of(is_number), scalar_of(rank_or_nan), scalar_of(lower_middle)

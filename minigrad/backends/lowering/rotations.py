@@ -16,10 +16,12 @@ import numpy as np
 
 from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering import functions as F
+from minigrad.backends.lowering.factors import conjugates_of
 from minigrad.backends.lowering.functions import LARGEST, SUM
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import int64
 from minigrad.core.requests import QR, SVD, Eigh, Gather, Product, Sort, TurnRows
+from minigrad.errors import DeviceError
 
 
 def sweeps_for(n: int) -> int:
@@ -52,12 +54,12 @@ def tournament(steps: Steps, x: Value, falling: bool, fixed: bool, find: Callabl
     """
     d, rows = len(x.shape) - 2, x.shape[-2]
     even, odd = (x.seen(x.layout.slice(d, k, None, 2)) for k in (0, 1))
-    cosine, sine = (steps.work((*x.shape[:d], rows // 2, 1), x.dtype) for _ in range(2))
+    cosine, sine = (steps.work((*x.shape[:d], rows // 2, 1), dtype) for dtype in (x.dtype.to_real(), x.dtype))
     after, moved = steps.work(x.shape, x.dtype), moved_on(rows)
     permutation, orders, labels = steps.constant(moved, int64), list[Value](), list(range(rows))
     for _ in range(rows - 1):
         order = [-1 if (p < q) == falling else 1 for p, q in zip(labels[::2], labels[1::2])]
-        orders.append(steps.constant([[k if i or not fixed else 0] for i, k in enumerate(order)], x.dtype))
+        orders.append(steps.constant([[k if i or not fixed else 0] for i, k in enumerate(order)], cosine.dtype))
         labels = [labels[k] for k in moved]
     for wanted in orders * sweeps_for(rows):
         find(even, odd, cosine, sine, wanted)
@@ -68,12 +70,24 @@ def tournament(steps: Steps, x: Value, falling: bool, fixed: bool, find: Callabl
 
 def closeness(steps: Steps, a: Value) -> Value:
     """Return half of the distance from 1 to the next number."""
-    return steps.constant(np.finfo(a.dtype.compute).eps / 2, a.dtype)
+    return steps.constant(np.finfo(a.dtype.compute).eps / 2, a.dtype.to_real())
 
 
-def transposed(x: Value) -> Value:
-    """Return the transposes of matrices."""
-    return x.seen(x.layout.transpose(-1, -2))
+def rotation(
+    steps: Steps, cosine: Value, sine: Value, p: Value, q: Value, r: Value, order: Value, close: Value
+) -> None:
+    """Compute the rotations that diagonalise matrices of p, r, q and the conjugate of r: see `rotation_angle`.
+
+    For complex numbers, the second row is multiplied by the phase of r first, so that the matrix becomes real.
+    """
+    if not sine.dtype.is_complex:
+        steps.each(F.ANGLE, (cosine, sine), p, q, r, order, close)
+        return
+    first, second, size, real_sine = (steps.work(cosine.shape, cosine.dtype) for _ in range(4))
+    for part, x, function in ((first, p, F.REAL_PART), (second, q, F.REAL_PART), (size, r, F.MAGNITUDE)):
+        steps.each(function, part, x, compute=x.dtype.compute)
+    steps.each(F.ANGLE, (cosine, real_sine), first, second, size, order, close)
+    steps.each(F.WITH_PHASE, sine, real_sine, r)
 
 
 def ordered(steps: Steps, rows: Value, order: Value) -> Value:
@@ -89,11 +103,15 @@ def eigh(steps: Steps, request: Eigh) -> None:
     """Compute eigenvalues and eigenvectors with Jacobi rotations, which make the matrix diagonal.
 
     The rotations are applied to the rows and columns of the matrix, and to the rows of an identity matrix, which
-    becomes the eigenvectors.  If n is odd, the matrix gets a first row and column of zeros, which are never rotated or
-    moved.
+    become the conjugate eigenvectors.  If n is odd, the matrix gets a first row and column of zeros, which are never
+    rotated or moved.
     """
     (values, vectors), (a,) = steps.outs, steps.operands
     n, d = a.shape[-1], len(a.shape) - 2
+    if request.general:
+        raise DeviceError(
+            "eig: the number of steps depends on the elements; compute on the CPU, with A.cpu()", op="eig"
+        )
     if not a.layout.numel:
         return
     odd = n % 2
@@ -104,7 +122,7 @@ def eigh(steps: Steps, request: Eigh) -> None:
     rows, columns = steps.positions(n, d + 2, d), steps.positions(n, d + 2, d + 1)
     matrix = x.at(d + 1, 0, size)
     inner = matrix.at(d, odd, n).at(d + 1, odd, n)
-    steps.each(F.SYMMETRIC, inner, a, transposed(a), rows, columns)
+    steps.each(F.SYMMETRIC, inner, a, a.transposed, rows, columns)
     pairs = [[matrix.layout.slice(d, i, None, 2).slice(d + 1, j, None, 2) for j in (0, 1)] for i in (0, 1)]
     first, mixed, second = (
         x.seen(part.diagonal(0, d, d + 1).unsqueeze(d + 1)) for part in (pairs[0][0], pairs[0][1], pairs[1][1])
@@ -114,15 +132,17 @@ def eigh(steps: Steps, request: Eigh) -> None:
     close = closeness(steps, a)
 
     def find(even: Value, odd: Value, cosine: Value, sine: Value, falling: Value) -> None:
-        steps.each(F.ANGLE, (cosine, sine), first, second, mixed, falling, close)
-        steps.each(F.TURNED, (left, right), left, right, transposed(cosine), transposed(sine))
+        rotation(steps, cosine, sine, first, second, mixed, falling, close)
+        steps.each(F.TURNED, (left, right), left, right, cosine.transposed, conjugates_of(steps, sine).transposed)
         steps.index_select(after, matrix, order, d + 1)
         steps.copy(matrix, after)
 
     tournament(steps, x, False, bool(odd), find)
-    position = steps.work(values.shape, int64)
-    steps.ask(Sort(d, False), (values, position), inner.seen(inner.layout.diagonal(0, d, d + 1)))
-    steps.copy(vectors, transposed(ordered(steps, x.at(d, odd, n).at(d + 1, size + odd, n), position)))
+    position, diagonal = steps.work(values.shape, int64), steps.work(values.shape, values.dtype)
+    steps.each(F.REAL_PART, diagonal, inner.seen(inner.layout.diagonal(0, d, d + 1)), compute=a.dtype.compute)
+    steps.ask(Sort(d, False), (values, position), diagonal)
+    adjoint = ordered(steps, x.at(d, odd, n).at(d + 1, size + odd, n), position)
+    steps.copy(vectors, conjugates_of(steps, adjoint).transposed)
 
 
 @serves(Backend, TurnRows)
@@ -140,8 +160,9 @@ def turn_rows(steps: Steps, request: TurnRows) -> None:
     steps.fill(x, 0)
     inner, beside = (x.at(d, odd, k).at(d + 1, start, length) for start, length in ((0, n), (n, k)))
     steps.fill(beside.seen(beside.layout.diagonal(0, d, d + 1)), 1)
-    sizes, size = steps.work(a.shape, a.dtype), steps.work((*a.shape[:d], 1, 1), a.dtype)
-    steps.each(F.MAGNITUDE, sizes, a)
+    real, compute = lengths.dtype, a.dtype.compute
+    sizes, size = steps.work(a.shape, real), steps.work((*a.shape[:d], 1, 1), real)
+    steps.each(F.MAGNITUDE, sizes, a, compute=compute)
     steps.reducer(LARGEST, size, sizes, (d, d + 1))
     steps.each(F.OVER_PIVOT, inner, a, size)
     pairs, close = steps.work((*a.shape[:d], (k + odd) // 2, n), a.dtype), closeness(steps, a)
@@ -149,13 +170,14 @@ def turn_rows(steps: Steps, request: TurnRows) -> None:
     def find(even: Value, odd: Value, cosine: Value, sine: Value, falling: Value) -> None:
         sums = [steps.work(cosine.shape, a.dtype) for _ in range(3)]
         for total, p, q in zip(sums, (even, odd, even), (even, odd, odd)):
-            steps.each(F.PRODUCT, pairs, p.at(d + 1, 0, n), q.at(d + 1, 0, n))
+            steps.each(F.PRODUCT, pairs, p.at(d + 1, 0, n), conjugates_of(steps, q.at(d + 1, 0, n)))
             steps.reducer(SUM, total, pairs, (d + 1,))
-        steps.each(F.ANGLE, (cosine, sine), *sums, falling, close)
+        p, q, r = sums
+        rotation(steps, cosine, sine, p, q, r, falling, close)
 
     tournament(steps, x, True, bool(odd), find)
-    squares, totals = steps.work(a.shape, a.dtype), steps.work((*a.shape[:d], k, 1), a.dtype)
-    steps.each(F.PRODUCT, squares, inner, inner)
+    squares, totals = steps.work(a.shape, real), steps.work((*a.shape[:d], k, 1), real)
+    steps.each(F.SQUARE, squares, inner, compute=compute)
     steps.reducer(SUM, totals, squares, (d + 1,))
     position = steps.work(lengths.shape, int64)
     steps.ask(Sort(d, True), (lengths, position), totals.seen(totals.layout.squeeze(d + 1)))
@@ -167,7 +189,7 @@ def turn_rows(steps: Steps, request: TurnRows) -> None:
 
 @serves(Backend, SVD)
 def svd(steps: Steps, request: SVD) -> None:
-    """Compute singular values: factorize a = q @ r, and rotate the rows of r so that j @ r = s * vh; then u = q @ j.T.
+    """Compute singular values: factorize a = q @ r, and rotate the rows of r so that j @ r = s * vh; then u = q @ j.H.
 
     A second QR factorization makes the rows of vh orthonormal, also the rows for singular values of 0.  A wide matrix
     is transposed first.
@@ -176,7 +198,7 @@ def svd(steps: Steps, request: SVD) -> None:
     (u, s, vh), (a,) = steps.outs, steps.operands
     d = len(a.shape) - 2
     if a.shape[d] < a.shape[d + 1]:
-        u, a, vh = transposed(vh), transposed(a), transposed(u)
+        u, a, vh = vh.transposed, a.transposed, u.transposed
     (m, n), p, batch = a.shape[d:], u.shape[-1], a.shape[:d]
     q, r = steps.work((*batch, m, p), a.dtype), steps.work((*batch, p, n), a.dtype)
     steps.ask(QR(), (q, r), a)
@@ -185,8 +207,8 @@ def svd(steps: Steps, request: SVD) -> None:
         return
     j, y, left, q2, r2 = (steps.work((*batch, rows, n), a.dtype) for rows in (n, n, m, n, n))
     steps.ask(TurnRows(), (j, y, s), r.at(d, 0, n))
-    steps.ask(QR(), (q2, r2), transposed(y))
+    steps.ask(QR(), (q2, r2), y.transposed)
     signs = r2.seen(r2.layout.diagonal(0, d, d + 1).unsqueeze(d + 1))
-    steps.each(F.SIGNED, vh, transposed(q2), signs)
-    steps.ask(Product(), left, q.at(d + 1, 0, n), transposed(j))
+    steps.each(F.SIGNED, vh, q2.transposed, signs)
+    steps.ask(Product(), left, q.at(d + 1, 0, n), conjugates_of(steps, j).transposed)
     steps.copy(u.at(d + 1, 0, n), left)

@@ -1,5 +1,9 @@
 """Cholesky factors and triangular systems, with derivatives of every order that need no inverse; checks of factors.
 
+The VJP rule of a holomorphic function, such as the solution of a system, has transposes.  The other rules are derived
+for PyTorch's gradient, dL/dRe + i*dL/dIm, and have adjoints: they conjugate their gradients at the beginning and at the
+end (`conjugated`), because the gradient inside a rule is the conjugate.
+
 The derivative of a Cholesky factor takes two triangular solves.  Source: Murray, "Differentiation of the Cholesky
 decomposition" (2016), section 3.1.
 """
@@ -29,7 +33,8 @@ from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.creation import arange, zeros
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import amin
-from minigrad.ops.shape.diagonals import tril, triu
+from minigrad.ops.shape.diagonals import diag_embed, tril, triu
+from minigrad.ops.shape.parts import imag
 from minigrad.runtime.tensor import Tensor
 
 # ---- checks: the error of a launch names the first matrix without a valid factor -------------------------------------
@@ -83,15 +88,27 @@ def refusing(steps: Steps, label: str, result: Value, function: ScalarFn, refuse
 CHOLESKY_EX: Any = results_of("cholesky_ex", ("L", "info"))
 
 
-def real_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    """Return the common dtype.  Raises DTypeError unless all operands are float32, or all are float64."""
+def wide_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    """Return the dtype of all operands.  Raises DTypeError unless it is float32, float64 or complex."""
     dtype = specs[0].dtype
-    if not dtype.is_float or dtype.itemsize < 4 or any(spec.dtype is not dtype for spec in specs):
-        shown, one = ", ".join(map(repr, specs)), " for all" if len(specs) > 1 else ""
-        raise DTypeError(
-            f"{op.label}: expected float32 or float64{one}, got {shown}; convert with .to(mg.float32)", op=op.label
-        )
-    return dtype
+    if dtype.is_inexact and dtype.itemsize >= 4 and all(spec.dtype is dtype for spec in specs):
+        return dtype
+    shown, one = ", ".join(map(repr, specs)), ", the same for all" if len(specs) > 1 else ""
+    remedy = "complex64" if any(spec.dtype.is_complex for spec in specs) else "float32"
+    raise DTypeError(
+        f"{op.label}: expected float32, float64 or complex numbers{one}, got {shown}; convert with .to(mg.{remedy})",
+        op=op.label,
+    )
+
+
+def conjugated(g: Tensor | None) -> Tensor | None:
+    """Return a gradient in the other convention, its conjugate; a real gradient and None are returned themselves."""
+    return g if g is None or not g.dtype.is_complex else g.conj_physical()
+
+
+def with_real_diagonals(x: Tensor) -> Tensor:
+    """Return matrices without the imaginary parts of their diagonals."""
+    return x - diag_embed(imag(x.diagonal(0, -2, -1)) * 1j) if x.dtype.is_complex else x
 
 
 def square_shape(op: Op, a: Spec, *others: Spec, **params: Any) -> tuple[int, ...]:
@@ -109,30 +126,31 @@ def half_upper(x: Tensor) -> Tensor:
 
 
 def factor_gradient(g: Tensor, y: Tensor) -> Tensor:
-    """Return the symmetric gradient of the matrix, y^-1 S y^-T, from the gradient g of its upper factor y.
+    """Return the symmetric gradient of the matrix, y^-1 S y^-H, from the gradient g of its upper factor y.
 
-    S is the symmetric part of `half_upper(g @ y.T)`.
+    S is the Hermitian part of `half_upper(g @ y.H)`.
     """
-    half = half_upper(g @ y.mT)
-    inner = triangular(y, (half + half.mT) * 0.5, upper=True, unit=False)
-    return triangular(y, inner.mT, upper=True, unit=False).mT
+    half = half_upper(conjugated(g) @ y.mH)
+    inner = triangular(y, (half + half.mH) * 0.5, upper=True, unit=False)
+    # The transpose of the Hermitian result is its conjugate, which is the gradient inside a rule.
+    return triangular(y, inner.mH, upper=True, unit=False).mT
 
 
 def factor_tangent(da: Tensor, y: Tensor) -> Tensor:
-    """Return the tangent of the upper factor y, from the symmetric part of the tangent of the matrix."""
-    inner = triangular(y.mT, (da + da.mT) * 0.5, upper=False, unit=False)
-    return half_upper(triangular(y.mT, inner.mT, upper=False, unit=False)) @ y
+    """Return the tangent of the upper factor y, from the Hermitian part of the tangent of the matrix."""
+    inner = triangular(y.mH, (da + da.mH) * 0.5, upper=False, unit=False)
+    return half_upper(triangular(y.mH, inner.mH, upper=False, unit=False)) @ y
 
 
 @kernel(
-    dtype=lambda op, specs, **params: (real_dtype(op, specs), int64),
+    dtype=lambda op, specs, **params: (wide_dtype(op, specs), int64),
     shape=lambda op, a, **params: (square_shape(op, a), a.shape[:-1]),
     outputs=("factor", "wrong"), vjp=(lambda g, factor: factor_gradient(g, factor),),
     jvp=lambda da, factor: (factor_tangent(da, factor), None),
-    batch="front", name="cholesky", namespace=(),
+    batch="front", name="cholesky", namespace=(), complex=True,
 )  # fmt: skip
 def factor(backend, u, wrong, a: Tensor, *, checked: Flag):
-    """Return u with u.T @ u = a, computed from the upper triangle of a, and 1 for each pivot that is not positive.
+    """Return u with u.H @ u = a, computed from the upper triangle of a, and 1 for each pivot that is not positive.
 
     checked: whether such a pivot raises ArgumentError.  Gradient: that of a symmetric matrix.
     """
@@ -158,7 +176,8 @@ class Pivots(IndexLimits):
         copy = self.backend.allocate(a.layout.numel, a.dtype, CPU)
         self.backend.prepare(Copy(), spec, a)(buffers[0], copy.buffer)
         n = a.shape[-1]
-        matrices = np.array(self.backend.to_host(copy)[: a.layout.numel], np.float64).reshape(-1, n, n)
+        wide = np.complex128 if a.dtype.is_complex else np.float64
+        matrices = np.array(self.backend.to_host(copy)[: a.layout.numel], wide).reshape(-1, n, n)
         minors = [first_minor(matrix) for matrix in matrices]
         batch = next((k for k, order in enumerate(minors) if order), 0)
         where = tuple(map(int, np.unravel_index(batch, a.shape[:-2])))
@@ -173,25 +192,26 @@ def first_minor(a: Any) -> int:
     """Return the order of the first leading minor that is not positive, or 0 if all are positive."""
     u = np.triu(a)
     for j in range(len(u)):
-        u[j, j:] -= u[:j, j] @ u[:j, j:]
-        if not u[j, j] > 0:
+        u[j, j:] -= u[:j, j].conj() @ u[:j, j:]
+        if not u[j, j].real > 0:
             return j + 1
-        u[j, j:] /= np.sqrt(u[j, j])
+        u[j, j:] /= np.sqrt(u[j, j].real)
     return 0
 
 
 @composed(of=factor)
 def cholesky(A: Tensor, *, upper: Flag = False) -> Tensor:
-    """Return the lower triangular L with L @ L.mT = A for symmetric positive definite matrices (..., n, n).
+    """Return the lower triangular L with L @ L.mH = A for positive definite matrices (..., n, n).
 
-    upper: whether to return L.mT and to read only the upper triangle of A; by default, only the lower triangle is read.
-    Gradient: a symmetric matrix, computed by two triangular solves.
+    A real matrix is symmetric, and a complex one is Hermitian.
+    upper: whether to return L.mH and to read only the upper triangle of A; by default, only the lower triangle is read.
+    Gradient: a symmetric or Hermitian matrix, computed by two triangular solves.
     Source: Murray, Differentiation of the Cholesky decomposition, 2016, section 3.1.
     Raises ArgumentError for a matrix that is not positive definite; the message contains the index of the matrix in the
     batch and the order of the leading minor that is not positive.
     """
     square = A.shape[-1:] == A.shape[-2:-1]  # for other shapes, the error message should show the shape that was passed
-    return factor(A, checked=True).factor if upper or not square else factor(A.mT, checked=True).factor.mT
+    return factor(A, checked=True).factor if upper or not square else factor(A.mH, checked=True).factor.mH
 
 
 def first_step(wrong: Tensor) -> Tensor:
@@ -212,8 +232,8 @@ def cholesky_ex(A: Tensor, *, upper: Flag = False, check_errors: Flag = False) -
     check_errors: whether to raise ArgumentError if info is not 0.
     """
     square = A.shape[-1:] == A.shape[-2:-1]
-    u, wrong = factor(A if upper or not square else A.mT, checked=check_errors)
-    return CHOLESKY_EX(u if upper else u.mT, first_step(wrong))
+    u, wrong = factor(A if upper or not square else A.mH, checked=check_errors)
+    return CHOLESKY_EX(u if upper else u.mH, first_step(wrong))
 
 
 # ---- triangular systems ---------------------------------------------------------------------------------------------
@@ -248,7 +268,7 @@ def batched_system(a: Tensor, b: Tensor, upper: bool, unit: bool, size: int, fla
 
 
 @kernel(
-    dtype=real_dtype, shape=solution_shape, name="solve_triangular", namespace=(),
+    dtype=wide_dtype, shape=solution_shape, name="solve_triangular", namespace=(), complex=True,
     vjp=(lambda g, a, y, *, upper, unit: matrix_gradient(g, a, y, upper, unit),
          lambda g, a, *, upper, unit: triangular(a.mT, g, upper=not upper, unit=unit)),
     batch=lambda a, b, *, upper, unit, batch, flags: batched_system(a, b, upper, unit, batch, flags),

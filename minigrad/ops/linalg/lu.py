@@ -27,7 +27,14 @@ from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.creation import eye, zeros
 from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.indexing.sorting import argsort
-from minigrad.ops.linalg.factors import real_dtype, refusing, solution_shape, triangular
+from minigrad.ops.linalg.factors import (
+    conjugated,
+    refusing,
+    solution_shape,
+    triangular,
+    wide_dtype,
+    with_real_diagonals,
+)
 from minigrad.ops.shape.diagonals import tril, triu
 from minigrad.ops.shape.joining import cat
 from minigrad.runtime.tensor import Tensor
@@ -121,10 +128,10 @@ def lu_tangent(dA: Tensor, LU: Tensor, order: Tensor) -> tuple[Tensor, None, Non
 
 
 @kernel(
-    dtype=lambda op, specs, **params: (real_dtype(op, specs), int64, int64), shape=lu_shapes,
+    dtype=lambda op, specs, **params: (wide_dtype(op, specs), int64, int64), shape=lu_shapes,
     outputs=("LU", "exchanges", "order"), name="lu_factor", namespace=(),
     vjp=(lambda g, LU, order: lu_gradient(g, LU, order),), jvp=lambda dA, LU, order: lu_tangent(dA, LU, order),
-    batch="front",
+    batch="front", complex=True,
 )  # fmt: skip
 def factors(backend, LU, exchanges, order, A: Tensor, *, regular: Flag):
     """Return L and U in one matrix, the row exchanged in each step, and the original position of each row.
@@ -172,8 +179,8 @@ def batched_system(A: Tensor, LU: Tensor, order: Tensor, B: Tensor, adjoint: boo
 
 
 @kernel(
-    dtype=lambda op, specs, **params: real_dtype(op, (specs[0], specs[-1])), shape=system_shape, name="solve",
-    namespace=(), linear=linear_in("B"),
+    dtype=lambda op, specs, **params: wide_dtype(op, (specs[0], specs[-1])), shape=system_shape, name="solve",
+    namespace=(), complex=True, linear=linear_in("B"),
     vjp=(lambda g, A, LU, order, y, *, adjoint: matrix_gradient(
             solved(A, LU, order, g, adjoint=not adjoint), y, adjoint), None, None,
          lambda g, A, LU, order, *, adjoint: solved(A, LU, order, g, adjoint=not adjoint)),
@@ -232,41 +239,47 @@ def expect_smooth(Q: Tensor, R: Tensor) -> int:
     return p
 
 
-def qr_gradient(gQ: Tensor | None, gR: Tensor | None, Q: Tensor, R: Tensor) -> Tensor:
-    """Return the gradient of A, (gQ + Q S) R^-T; S is symmetric, with the lower triangle of R gR.T - gQ.T Q.
+def qr_gradient(gQ: Tensor | None, gR: Tensor | None, Q: Tensor, R: Tensor) -> Tensor | None:
+    """Return the gradient of A, (gQ + Q S) R^-H; S is Hermitian, with the lower triangle of R gR.H - gQ.H Q.
 
-    A wide matrix has additional columns A2 = Q R2 to the right of the square.  Since R2 = Q.T A2, A2 gR2.T is added to
+    A wide matrix has additional columns A2 = Q R2 to the right of the square.  Since R2 = Q.H A2, A2 gR2.H is added to
     gQ, and the gradient of A2 is Q gR2.
     """
+    gQ, gR = conjugated(gQ), conjugated(gR)
     p, n = expect_smooth(Q, R), R.shape[-1]
     gQ = zeros(Q.shape, dtype=Q.dtype, device=Q.device) if gQ is None else gQ
     gR = zeros(R.shape, dtype=R.dtype, device=R.device) if gR is None else gR
     square, right, g_right = R.narrow(-1, 0, p), R.narrow(-1, p, n - p), gR.narrow(-1, p, n - p)
     if n > p:
-        gQ = gQ + Q @ (right @ g_right.mT)
-    M = square @ gR.narrow(-1, 0, p).mT - gQ.mT @ Q
-    g = over_upper(gQ + Q @ (tril(M) + tril(M, -1).mT), square)
-    return cat([g, Q @ g_right], -1) if n > p else g
+        gQ = gQ + Q @ (right @ g_right.mH)
+    M = square @ gR.narrow(-1, 0, p).mH - gQ.mH @ Q
+    g = over_upper(gQ + Q @ with_real_diagonals(tril(M) + tril(M, -1).mH), square.conj())
+    return conjugated(cat([g, Q @ g_right], -1) if n > p else g)
 
 
 def qr_tangent(dA: Tensor, Q: Tensor, R: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the tangents of Q and R; Q.T dQ is antisymmetric, with the lower triangle of Q.T W for W = dA R^-1."""
+    """Return the tangents of Q and R; Q.H dQ is skew-Hermitian, with the lower triangle of Q.H W for W = dA R^-1.
+
+    The diagonal of R is real, so Q.H dQ has the imaginary part of the diagonal of Q.H W.
+    """
     p, n = expect_smooth(Q, R), R.shape[-1]
     square, right = R.narrow(-1, 0, p), R.narrow(-1, p, n - p)
     W = triangular(square.mT, dA.narrow(-1, 0, p).mT, upper=False, unit=False).mT
-    inner = Q.mT @ W
-    turn = tril(inner, -1) - tril(inner, -1).mT
+    inner = Q.mH @ W
+    turn = tril(inner, -1) - tril(inner, -1).mH
+    if Q.dtype.is_complex:
+        turn = turn + (inner - with_real_diagonals(inner))
     dQ = W + Q @ (turn - inner)
     dR = triu(inner - turn) @ square
     if n > p:
-        dR = cat([dR, dQ.mT @ (Q @ right) + Q.mT @ dA.narrow(-1, p, n - p)], -1)
+        dR = cat([dR, dQ.mH @ (Q @ right) + Q.mH @ dA.narrow(-1, p, n - p)], -1)
     return dQ, dR
 
 
 @kernel(
-    dtype=twice(real_dtype), shape=qr_shapes, outputs=("Q", "R"), name="qr", namespace=(),
+    dtype=twice(wide_dtype), shape=qr_shapes, outputs=("Q", "R"), name="qr", namespace=(),
     vjp=(lambda g0, g1, Q, R: qr_gradient(g0, g1, Q, R),), jvp=lambda dA, Q, R: qr_tangent(dA, Q, R),
-    batch="front",
+    batch="front", complex=True,
 )  # fmt: skip
 def reflections(backend, Q, R, A: Tensor, *, complete: Flag):
     """Return Q with orthonormal columns and an upper triangular R, with Q @ R = A.

@@ -12,7 +12,7 @@ from minigrad.core.roles import Choice, Flag
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.record import results_of
 from minigrad.ops.creation import zeros
-from minigrad.ops.linalg.factors import triangular
+from minigrad.ops.linalg.factors import conjugated, triangular
 from minigrad.ops.linalg.lu import reflections
 from minigrad.ops.linalg.matrices import matrix_norm
 from minigrad.ops.linalg.spectra import eigh, singular, svdvals
@@ -44,22 +44,23 @@ def above(name: str, A: Tensor, sizes: Tensor, atol: Any, rtol: Any) -> Tensor:
 # ---- pseudoinverses -------------------------------------------------------------------------------------------------
 
 
-def pinv_gradient(g: Tensor, A: Tensor, y: Tensor) -> Tensor:
-    """Return the gradient of A: -Y.T g Y.T + (I - A Y) g.T Y Y.T + Y.T Y g.T (I - Y A), with the pseudoinverse Y."""
-    left, right = g.mT @ y @ y.mT, y.mT @ y @ g.mT
-    return left - A @ (y @ left) + right - (right @ y) @ A - y.mT @ g @ y.mT
+def pinv_gradient(g: Any, A: Tensor, y: Tensor) -> Tensor | None:
+    """Return the gradient of A: -Y.H g Y.H + (I - A Y) g.H Y Y.H + Y.H Y g.H (I - Y A), with the pseudoinverse Y."""
+    g = conjugated(g)
+    left, right = g.mH @ y @ y.mH, y.mH @ y @ g.mH
+    return conjugated(left - A @ (y @ left) + right - (right @ y) @ A - y.mH @ g @ y.mH)
 
 
 def pinv_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
-    """Return the tangent -Y dA Y + Y Y.T dA.T (I - A Y) + (I - Y A) dA.T Y.T Y of the pseudoinverse Y."""
-    left, right = y @ (y.mT @ dA.mT), (dA.mT @ y.mT) @ y
+    """Return the tangent -Y dA Y + Y Y.H dA.H (I - A Y) + (I - Y A) dA.H Y.H Y of the pseudoinverse Y."""
+    left, right = y @ (y.mH @ dA.mH), (dA.mH @ y.mH) @ y
     return left - (left @ A) @ y + right - y @ (A @ right) - y @ dA @ y
 
 
 @kernel(
     dtype=value_dtype, shape=lambda op, A, value: value.shape, name="pinv", namespace=(),
     vjp=(lambda g, A, y: pinv_gradient(g, A, y), None), jvp=lambda dA, A, y: pinv_tangent(dA, A, y),
-    batch="front",
+    batch="front", complex=True,
 )  # fmt: skip
 def pseudoinverse(backend, out, A: Tensor, value: Tensor):
     """Return a copy of `value`, the pseudoinverses of A, as a differentiable function of A.
@@ -80,18 +81,18 @@ def pinv(
     atol: the absolute tolerance, 0 if None.  rcond: the older name of rtol.
     rtol: the relative tolerance. None stands for the machine epsilon of the dtype times max(m, n), or for 0 if atol is
     given.
-    hermitian: whether the matrices are symmetric. The inverses are then computed from eigenvalues, and only the lower
-    triangle of a matrix is read.
+    hermitian: whether the matrices are symmetric or Hermitian. The inverses are then computed from eigenvalues, and
+    only the lower triangle of a matrix is read.
     Gradient: correct where small changes of A do not change the rank, also for equal singular values.
     """
     rtol = rcond if rtol is None else rtol
     if hermitian:
         w, V = eigh(A.detach())
         counted = above("pinv", A, abs(w), atol, rtol)
-        value = (V * where(counted, 1 / w, 0.0).unsqueeze(-2)) @ V.mT
+        value = (V * where(counted, 1 / w, 0.0).unsqueeze(-2)) @ V.mH
     else:
         U, S, Vh = singular(A.detach(), full=False)
-        value = (Vh.mT * where(above("pinv", A, S, atol, rtol), 1 / S, 0.0).unsqueeze(-2)) @ U.mT
+        value = (Vh.mH * where(above("pinv", A, S, atol, rtol), 1 / S, 0.0).unsqueeze(-2)) @ U.mH
     return pseudoinverse(A, value)
 
 
@@ -120,7 +121,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     divided by the smallest, and the matrices need not be square.
     """
     if not A.numel():
-        return zeros(A.shape[:-2], dtype=A.dtype, device=A.device)
+        return zeros(A.shape[:-2], dtype=A.dtype.to_real(), device=A.device)
     if p in (None, 2, -2):
         S = svdvals(A)
         first, last = (0, -1) if p != -2 else (-1, 0)
@@ -133,12 +134,12 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
 
 
 def full_rank_solution(A: Tensor, B: Tensor) -> Tensor:
-    """Return the least-squares solution R^-1 Q.T B from A = QR, or Q R^-T B from A.T = QR for a wide matrix."""
+    """Return the least-squares solution R^-1 Q.H B from A = QR, or Q R^-H B from A.H = QR for a wide matrix."""
     if A.shape[-2] >= A.shape[-1]:
         Q, R = reflections(A, complete=False)
-        return triangular(R, Q.mT @ B, upper=True, unit=False)
-    Q, R = reflections(A.mT, complete=False)
-    return Q @ triangular(R.mT, B, upper=False, unit=False)
+        return triangular(R, Q.mH @ B, upper=True, unit=False)
+    Q, R = reflections(A.mH, complete=False)
+    return Q @ triangular(R.mH, B, upper=False, unit=False)
 
 
 @composed()
@@ -160,13 +161,14 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: Annotated
     Y = B.unsqueeze(-1) if vector else B
     expect_shapes("lstsq", "pass one row of B per row of A", "..., m, n; ..., m, k", A=A, B=Y)
     m, n = A.shape[-2:]
-    rank = values = zeros(0, dtype=A.dtype, device=A.device)
+    rank = values = zeros(0, dtype=A.dtype.to_real(), device=A.device)
     if driver == "gels":
         X, rank = full_rank_solution(A, Y), rank.to("int64")
     else:
         X, rank = pinv(A, rtol=rcond) @ Y, matrix_rank(A, rtol=rcond)
         values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else values
-    residuals = zeros(0, dtype=A.dtype, device=A.device)
+    residuals = zeros(0, dtype=A.dtype.to_real(), device=A.device)
     if m > n and driver in ("gels", "gelsd", "gelss") and (driver == "gels" or bool((rank == n).all())):
-        residuals = sum((A @ X - Y) ** 2, -2)
+        rest = A @ X - Y
+        residuals = sum((abs(rest) if A.dtype.is_complex else rest) ** 2, -2)
     return LSTSQ(X.squeeze(-1) if vector else X, residuals, rank, values)

@@ -11,6 +11,7 @@ from minigrad.declare.record import results_of
 from minigrad.ops.creation import zeros
 from minigrad.ops.linalg import factors, lu, matrices, pseudo, spectra, systems
 from minigrad.ops.pointwise.compare import where
+from minigrad.ops.pointwise.explog import log
 from minigrad.runtime.tensor import Tensor
 
 SVD_RESULT: Any = results_of("svd", ("U", "S", "V"))
@@ -28,9 +29,9 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: Flag = False) -> Tensor
 
     upper: whether `input2` is an upper triangular factor.
     """
-    lower = input2.mT if upper else input2
+    lower = input2.mH if upper else input2
     Y = factors.triangular(lower, input, upper=False, unit=False)
-    return factors.triangular(lower.mT, Y, upper=True, unit=False)
+    return factors.triangular(lower.mH, Y, upper=True, unit=False)
 
 
 @composed()
@@ -56,9 +57,12 @@ def slogdet(input: Tensor) -> Any:
 def logdet(input: Tensor) -> Tensor:
     """Return the logarithms of the determinants of square matrices.
 
-    The result is -inf for a determinant of 0, and nan for a negative determinant.
+    The result is -inf for a determinant of 0, and nan for a negative determinant.  For complex matrices, it is the
+    principal value.
     """
     systems.SQUARE.expect("logdet", input=input)
+    if input.dtype.is_complex:
+        return log(systems.det(input))
     sign, logabsdet = systems.slogdet(input)
     return where(sign < 0, math.nan, logabsdet)
 
@@ -83,14 +87,14 @@ def qr(input: Tensor, some: Flag = True) -> Any:
 
 @composed(of=spectra.singular)
 def svd(input: Tensor, some: Flag = True, compute_uv: Flag = True) -> Any:
-    """Return (U, S, V) with U * S @ V.mT = input; see `mg.linalg.svd`.
+    """Return (U, S, V) with U * S @ V.mH = input; see `mg.linalg.svd`.
 
     some: whether U and V have min(m, n) columns; if False, they are square.
     compute_uv: whether to compute U and V; if False, they are zeros of shapes (..., m, m) and (..., n, n).
     """
     if compute_uv:
         U, S, Vh = spectra.svd(input, not some)
-        return SVD_RESULT(U, S, Vh.mT)
+        return SVD_RESULT(U, S, Vh.mH)
     U, V = (zeros((*input.shape[:-2], n, n), dtype=input.dtype, device=input.device) for n in input.shape[-2:])
     return SVD_RESULT(U, spectra.svdvals(input), V)
 

@@ -14,16 +14,21 @@ import numpy as np
 from minigrad.backends.lowering.functions import NOT_FINITE
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
+from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Choice, Flag
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.record import results_of
+from minigrad.errors import GradientError
 from minigrad.ops.creation import eye, zeros
-from minigrad.ops.linalg.factors import real_dtype, refusing, square_shape
+from minigrad.ops.linalg.factors import conjugated, refusing, square_shape, wide_dtype, with_real_diagonals
 from minigrad.ops.linalg.lu import matrix_shape
+from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.diagonals import diag_embed
 from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.parts import imag, real
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import Tracer
 
 Shape = tuple[int, ...]
 UNFOUND = "contains nan or inf, so its {} are not found"
@@ -36,6 +41,29 @@ def gaps(x: Tensor) -> Tensor:
     return x.unsqueeze(-2) - x.unsqueeze(-1) + eye(x.shape[-1], dtype=x.dtype, device=x.device)
 
 
+def skew(x: Tensor) -> Tensor:
+    """Return x - x.H with a diagonal of 0."""
+    return with_real_diagonals(x - x.mH)
+
+
+def expect_no_phase(name: str, turned: Tensor, *gradients: Tensor | None) -> None:
+    """Raise GradientError if a loss depends on the phases of complex vectors, which are arbitrary.
+
+    turned: the derivatives of the loss with respect to the phases.  gradients: those of the vectors, by which the size
+    of rounding errors is estimated.  A value of a transform cannot be read and is not checked.
+    """
+    if isinstance(turned, Tracer) or not turned.numel():
+        return
+    size = max(float(abs(g.detach()).amax().item()) for g in gradients if g is not None)
+    if abs(turned.detach()).amax().item() <= float(np.finfo(turned.dtype.compute).eps) ** 0.4 * size:
+        return
+    raise GradientError(
+        f"{name}: the loss depends on the phases of complex vectors, which are arbitrary, so it has no gradient; use a "
+        "function of the vectors that a phase does not change, such as abs(V)",
+        op=name,
+    )
+
+
 # ---- symmetric matrices ---------------------------------------------------------------------------------------------
 
 
@@ -45,36 +73,45 @@ def eigh_shapes(op: Op, A: Spec) -> tuple[Shape, Shape]:
     return shape[:-1], shape
 
 
-def eigh_gradient(g: Tensor | None, gV: Tensor | None, w: Tensor, V: Tensor) -> Tensor:
-    """Return the symmetric gradient of A, V (diag(g) + skew(V.T gV) / gaps) V.T with skew(M) = (M - M.T)/2."""
-    inner: Any = 0.0 if g is None else diag_embed(g)
+def eigh_gradient(g: Tensor | None, gV: Tensor | None, w: Tensor, V: Tensor) -> Tensor | None:
+    """Return the symmetric or Hermitian gradient of A, V (diag(g) + skew(V.H gV)/2 / gaps) V.H."""
+    gV = conjugated(gV)
+    inner: Any = 0.0 if g is None else diag_embed(g).to(V.dtype)
     if gV is not None:
-        M = V.mT @ gV
-        inner = inner + (M - M.mT) * 0.5 / gaps(w)
-    return V @ inner @ V.mT
+        M = V.mH @ gV
+        if V.dtype.is_complex:
+            expect_no_phase("eigh", imag(M.diagonal(0, -2, -1)), gV)
+        inner = inner + skew(M) * 0.5 / gaps(w)
+    return conjugated(V @ inner @ V.mH)
 
 
 def eigh_tangent(dA: Tensor, w: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the tangents of the eigenvalues and eigenvectors, from P = V.T sym(dA) V with sym(X) = (X + X.T)/2.
+    """Return the tangents of the eigenvalues and eigenvectors, from P = V.H sym(dA) V with sym(X) = (X + X.H)/2.
 
-    They are the diagonal of P, and V (P / gaps) with 0 instead of this diagonal.
+    They are the diagonal of P, which is real, and V (P / gaps) with 0 instead of this diagonal.
     """
-    P = V.mT @ (dA + dA.mT) * 0.5 @ V
+    P = V.mH @ (dA + dA.mH) * 0.5 @ V
     diagonal = P.diagonal(0, -2, -1)
-    return diagonal, V @ ((P - diag_embed(diagonal)) / gaps(w))
+    return real(diagonal), V @ ((P - diag_embed(diagonal)) / gaps(w))
+
+
+def with_real(op: Op, specs: tuple[Spec, ...]) -> tuple[DType, DType]:
+    """Return the dtype of the real parts, and that of the matrices."""
+    dtype = wide_dtype(op, specs)
+    return dtype.to_real(), dtype
 
 
 @kernel(
-    dtype=lambda op, specs: (real_dtype(op, specs),) * 2, shape=eigh_shapes, outputs=("eigenvalues", "eigenvectors"),
+    dtype=with_real, shape=eigh_shapes, outputs=("eigenvalues", "eigenvectors"),
     name="eigh", namespace=(),
     vjp=(lambda g0, g1, eigenvalues, eigenvectors: eigh_gradient(g0, g1, eigenvalues, eigenvectors),),
     jvp=lambda dA, eigenvalues, eigenvectors: eigh_tangent(dA, eigenvalues, eigenvectors),
-    batch="front",
+    batch="front", complex=True,
 )  # fmt: skip
 def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
-    """Return the eigenvalues in ascending order and the eigenvectors of symmetric matrices; the upper triangle is read.
+    """Return the eigenvalues in ascending order and the eigenvectors of symmetric or Hermitian matrices.
 
-    Gradient: see `eigh_gradient`.
+    The upper triangle is read.  Gradient: see `eigh_gradient`.
     """
     steps = Steps(backend, (eigenvalues, eigenvectors), (A,))
     steps.ask(requests.Eigh(), steps.outs, *steps.operands)
@@ -84,12 +121,13 @@ def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
 
 @composed(of=eigen)
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
-    """Return (eigenvalues, eigenvectors) of symmetric matrices (..., n, n).
+    """Return (eigenvalues, eigenvectors) of symmetric or Hermitian matrices (..., n, n).
 
-    The eigenvalues are in ascending order, and the eigenvectors are the columns.  The sign of an eigenvector is
-    arbitrary.
+    The eigenvalues are real and in ascending order, and the eigenvectors are the columns.  The sign of an eigenvector
+    is arbitrary, and so is the phase of a complex one: a loss that depends on it raises GradientError in its backward
+    pass.
     UPLO: the triangle that is read, "L" or "U".
-    Gradient: the symmetric part of V (diag(g) + (V.T gV) / (w[j] - w[i])) V.T, with the incoming gradients g of the
+    Gradient: the Hermitian part of V (diag(g) + (V.H gV) / (w[j] - w[i])) V.H, with the incoming gradients g of the
     eigenvalues w and gV of the eigenvectors V. If the eigenvectors are not used, there is only the first term. The
     second term is inf or nan for equal eigenvalues, as in PyTorch, because their eigenvectors are not unique; for close
     eigenvalues, it is large.
@@ -98,14 +136,14 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
     Choice("L", "U").expect("eigh", UPLO=str(UPLO).upper())
     # For other shapes, the error message should show the shape that was passed.
     lower = UPLO.upper() == "L" and A.shape[-1:] == A.shape[-2:-1]
-    return EIGH_RESULT._make(eigen(A.mT if lower else A))
+    return EIGH_RESULT._make(eigen(A.mH if lower else A))
 
 
 @composed()
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """Return the eigenvalues of symmetric matrices in ascending order; see `eigh`.
+    """Return the eigenvalues of symmetric or Hermitian matrices in ascending order; see `eigh`.
 
-    Gradient: V diag(g) V.T with the eigenvectors V, also for equal eigenvalues.
+    Gradient: V diag(g) V.H with the eigenvectors V, also for equal eigenvalues.
     """
     return eigh(A, UPLO).eigenvalues
 
@@ -122,34 +160,47 @@ def svd_shapes(op: Op, A: Spec, *, full: bool) -> tuple[Shape, Shape, Shape]:
 
 def outside(x: Tensor, basis: Tensor) -> Tensor:
     """Return x minus its projection onto the space that the orthonormal columns of `basis` span."""
-    return x - basis @ (basis.mT @ x)
+    return x - basis @ (basis.mH @ x)
 
 
-def svd_gradient(gU: Tensor | None, gS: Tensor | None, gVh: Tensor | None, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
-    """Return the gradient of A, U (diag(gS) + skew(U.T gU) / E S + S skew(V.T gV) / E) V.T.
+def phase_gradient(gU: Tensor | None, gV: Tensor | None, U: Tensor, S: Tensor, V: Tensor) -> Tensor:
+    """Return the gradient of the imaginary diagonal of U.H dA V, i Im(U.H gU)/S, for complex singular vectors.
 
-    Here E = S[j]^2 - S[i]^2 and skew(X) = X - X.T.  If U or V is not square, the part of its gradient outside its
+    A phase multiplies a pair of vectors, so the sum of their imaginary parts is 0 unless a loss depends on phases.
+    """
+    of_U, of_V = (0.0 if g is None else imag(sum(x.conj() * g, -2)) for g, x in ((gU, U), (gV, V)))
+    expect_no_phase("svd", of_U + of_V, gU, gV)
+    return diag_embed(of_U * 1j / S) if gU is not None else zeros((), dtype=U.dtype, device=U.device)
+
+
+def svd_gradient(
+    gU: Tensor | None, gS: Tensor | None, gVh: Tensor | None, U: Tensor, S: Tensor, Vh: Tensor
+) -> Tensor | None:
+    """Return the gradient of A, U (diag(gS) + skew(U.H gU) / E S + S skew(V.H gV) / E) V.H.
+
+    Here E = S[j]^2 - S[i]^2 and skew(X) = X - X.H.  If U or V is not square, the part of its gradient outside its
     column space is divided by S and added.  Columns of U and rows of Vh beyond min(m, n) count as constants.
     """
     k = S.shape[-1]
-    U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)
-    inner = diag_embed(gS) if gS is not None else zeros((*S.shape, k), dtype=S.dtype, device=S.device)
+    U, Vh, gU, gVh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k), conjugated(gU), conjugated(gVh)
+    inner = diag_embed(gS).to(U.dtype) if gS is not None else zeros((*S.shape, k), dtype=U.dtype, device=S.device)
+    if U.dtype.is_complex and (gU is not None or gVh is not None):
+        columns = None if gU is None else gU.narrow(-1, 0, k), None if gVh is None else gVh.narrow(-2, 0, k).mH
+        inner = inner + phase_gradient(*columns, U, S, Vh.mH)
     row, column = S.unsqueeze(-2), S.unsqueeze(-1)
     beside = None
     if gU is not None:
         gU = gU.narrow(-1, 0, k)
-        M = U.mT @ gU
-        inner = inner + (M - M.mT) / gaps(S * S) * row
+        inner = inner + skew(U.mH @ gU) / gaps(S * S) * row
         if U.shape[-2] > k:
             beside = outside(gU / row, U) @ Vh
     if gVh is not None:
-        gV = gVh.narrow(-2, 0, k).mT
-        M = Vh @ gV
-        inner = inner + column * ((M - M.mT) / gaps(S * S))
+        gV = gVh.narrow(-2, 0, k).mH
+        inner = inner + column * (skew(Vh @ gV) / gaps(S * S))
         if Vh.shape[-1] > k:
-            beside = U @ outside(gV / row, Vh.mT).mT
+            beside = U @ outside(gV / row, Vh.mH).mH
     whole = U @ inner @ Vh
-    return whole if beside is None else whole + beside
+    return conjugated(whole if beside is None else whole + beside)
 
 
 def widened(x: Tensor, columns: int) -> Tensor:
@@ -159,33 +210,38 @@ def widened(x: Tensor, columns: int) -> Tensor:
 
 
 def svd_tangent(dA: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the tangents of U, S and Vh, from P = U.T dA V.
+    """Return the tangents of U, S and Vh, from P = U.H dA V.
 
     dS is the diagonal of P, dU is U (sym(P S) / E), and dV is V (sym(S P) / E), with E = S[j]^2 - S[i]^2 and sym(X) =
-    X + X.T without the diagonal.  If U or V is not square, the part of dA V / S or dA.T U / S outside its column space
-    is added.
+    X + X.H without the diagonal.  If U or V is not square, the part of dA V / S or dA.H U / S outside its column space
+    is added.  An imaginary part of the diagonal of P turns the phases of U and V by half of it, divided by S.
     """
     k, columns, rows = S.shape[-1], U.shape[-1], Vh.shape[-2]
     U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)
     row, column = S.unsqueeze(-2), S.unsqueeze(-1)
-    P = U.mT @ dA @ Vh.mT
-    dS = P.diagonal(0, -2, -1)
-    P = P - diag_embed(dS)
-    dU = U @ ((P * row + column * P.mT) / gaps(S * S))
-    dV = Vh.mT @ ((column * P + P.mT * row) / gaps(S * S))
+    V = Vh.mH
+    P = U.mH @ dA @ V
+    diagonal = P.diagonal(0, -2, -1)
+    P = P - diag_embed(diagonal)
+    dU = U @ ((P * row + column * P.mH) / gaps(S * S))
+    dV = V @ ((column * P + P.mH * row) / gaps(S * S))
+    if U.dtype.is_complex:
+        phases = imag(diagonal).unsqueeze(-2) * 0.5j / row
+        dU, dV = dU + U * phases, dV - V * phases
     if U.shape[-2] > k:
-        dU = dU + outside(dA @ Vh.mT / row, U)
+        dU = dU + outside(dA @ V / row, U)
     if Vh.shape[-1] > k:
-        dV = dV + outside(dA.mT @ U / row, Vh.mT)
-    return widened(dU, columns), dS, widened(dV, rows).mT
+        dV = dV + outside(dA.mH @ U / row, V)
+    return widened(dU, columns), real(diagonal), widened(dV, rows).mH
 
 
 @kernel(
-    dtype=lambda op, specs, **params: (real_dtype(op, specs),) * 3, shape=svd_shapes, outputs=("U", "S", "Vh"),
+    dtype=lambda op, specs, **params: (*with_real(op, specs)[::-1], specs[0].dtype), shape=svd_shapes,
+    outputs=("U", "S", "Vh"),
     name="svd", namespace=(),
     vjp=(lambda g0, g1, g2, U, S, Vh: svd_gradient(g0, g1, g2, U, S, Vh),),
     jvp=lambda dA, U, S, Vh: svd_tangent(dA, U, S, Vh),
-    batch="front",
+    batch="front", complex=True,
 )  # fmt: skip
 def singular(backend, U, S, Vh, A: Tensor, *, full: Flag):
     """Return the singular values in descending order, and the singular vectors.
@@ -202,8 +258,9 @@ def singular(backend, U, S, Vh, A: Tensor, *, full: Flag):
 def svd(A: Tensor, full_matrices: Flag = True, *, driver: Any = None) -> Any:
     """Return (U, S, Vh) with U * S @ Vh = A for matrices (..., m, n).
 
-    U has orthonormal columns, Vh has orthonormal rows, and S is in descending order.  The common sign of a pair of
-    singular vectors is arbitrary.
+    U has orthonormal columns, Vh has orthonormal rows, and S is real and in descending order.  The common sign of a
+    pair of singular vectors is arbitrary, and so is the common phase of a complex pair: a loss that depends on it
+    raises GradientError in its backward pass.
     full_matrices: whether U and Vh are square; if False, they have min(m, n) columns and rows.
     driver: has no effect; there is one algorithm.
     Gradient: for S alone, U diag(g) Vh. Singular vectors add terms with 1 / (S[j]^2 - S[i]^2) and 1 / S, which are inf

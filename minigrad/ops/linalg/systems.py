@@ -20,13 +20,15 @@ from minigrad.declare.record import results_of
 from minigrad.errors import ArgumentError
 from minigrad.ops.creation import arange, eye
 from minigrad.ops.indexing.sorting import argsort
-from minigrad.ops.linalg.factors import first_step, real_dtype, square_shape, triangular
+from minigrad.ops.linalg.factors import first_step, square_shape, triangular, wide_dtype
 from minigrad.ops.linalg.lu import factors, rows_of, solved
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.pointwise.compare import where
+from minigrad.ops.pointwise.complexes import angle, complex, sgn, unit_of
 from minigrad.ops.pointwise.explog import log
 from minigrad.ops.reduction.sums import prod, sum
 from minigrad.ops.shape.diagonals import diag_embed, tril, triu
+from minigrad.ops.shape.parts import imag, real
 from minigrad.runtime.tensor import Tensor
 
 RESULTS: dict[str, Any] = {
@@ -119,7 +121,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoin
     """Return X with A @ X = B, from the factors that `lu_factor` returned for A; batch dims broadcast.
 
     left: whether to solve A @ X = B; if False, X @ A = B is solved.
-    adjoint: whether to solve with A.mT instead of A.
+    adjoint: whether to solve with A.mH instead of A.
     Gradient: for LU and B, computed from triangular systems.
     """
     SQUARE.expect("lu_solve", LU=LU)
@@ -127,10 +129,10 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoin
     sides = "n, k" if left else "k, n"
     expect_shapes("lu_solve", "pass right-hand sides of the size of LU", f"..., n, n; ..., {sides}", LU=LU, B=B)
     if not left:
-        return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+        return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     order = row_order(pivots, LU.shape[-1])
     if adjoint:
-        X = triangular(LU.mT, triangular(LU.mT, B, upper=False, unit=False), upper=True, unit=True)
+        X = triangular(LU.mH, triangular(LU.mH, B, upper=False, unit=False), upper=True, unit=True)
         return rows_of(X, argsort(order, -1))
     return triangular(LU, triangular(LU, rows_of(B, order), upper=False, unit=True), upper=True, unit=False)
 
@@ -209,7 +211,7 @@ def parity(exchanges: Tensor) -> Tensor:
 
 def value_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
     """Return the dtype of the last operand, the precomputed value of a function of matrices."""
-    return real_dtype(op, specs[-1:])
+    return wide_dtype(op, specs[-1:])
 
 
 def value_shape(op: Op, *specs: Spec) -> tuple[int, ...]:
@@ -251,7 +253,7 @@ def cofactors_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
 @kernel(
     dtype=value_dtype, shape=value_shape, name="cofactors", namespace=(),
     vjp=(lambda g, A, y: cofactors_gradient(g, A, y), None), jvp=lambda dA, A, y: cofactors_tangent(dA, A, y),
-    batch="front",
+    batch="front", complex=True,
 )  # fmt: skip
 def cofactors_of(backend, out, A: Tensor, value: Tensor):
     """Return a copy of `value`, the cofactors of A, as a differentiable function of A.
@@ -270,7 +272,7 @@ def known(backend: Any, out: Any, A: Any, value: Any) -> Any:
     dtype=value_dtype, shape=value_shape, name="det", namespace=(),
     vjp=(lambda g, A: g.unsqueeze(-1).unsqueeze(-1) * cofactors(A), None),
     jvp=lambda dA, A: sum(dA * cofactors(A), (-2, -1)),
-    batch="front",
+    batch="front", complex=True,
 )  # fmt: skip
 def determinant(backend, out, A: Tensor, value: Tensor):
     """Return a copy of `value`, the determinants of A, as a differentiable function of A.
@@ -298,10 +300,13 @@ def det(A: Tensor) -> Tensor:
     vjp=(lambda g, A, LU, order: g.unsqueeze(-1).unsqueeze(-1) * solved(A, LU, order, eye_of(A), adjoint=True), None,
          None, None),
     jvp=lambda dA, A, LU, order: sum(dA * solved(A, LU, order, eye_of(A), adjoint=True), (-2, -1)),
-    batch="front",
+    batch="front", complex=True,
 )  # fmt: skip
 def logarithm(backend, out, A: Tensor, LU: Tensor, order: Tensor, value: Tensor):
-    """Return a copy of `value`, log|det| of A, as a differentiable function of A.  Gradient: g * A^-T."""
+    """Return a copy of `value`, log(det) of A or log|det| of a real A, as a differentiable function of A.
+
+    Gradient: g * A^-T.
+    """
     return remapped(backend.prepare(Copy(), out, value), (3, 4), 5)
 
 
@@ -309,11 +314,15 @@ def logarithm(backend, out, A: Tensor, LU: Tensor, order: Tensor, value: Tensor)
 def slogdet(A: Tensor) -> Any:
     """Return (sign, logabsdet): the signs and the logarithms of the magnitudes of determinants.
 
-    For a singular matrix, sign is 0 and logabsdet is -inf.
-    Gradient: for logabsdet, g * A^-T, which is inf or nan for a singular matrix. No gradient flows through sign.
+    For a singular matrix, sign is 0 and logabsdet is -inf.  The sign of a complex determinant is det/|det|.
+    Gradient: for logabsdet, g * A^-H, which is inf or nan for a singular matrix. No gradient flows through the sign of
+    a real matrix; that of a complex matrix is exp(i*angle), with the imaginary part of log(det) as its angle.
     """
     SQUARE.expect("slogdet", A=A)
     LU, exchanges, order = factors(A.detach(), regular=False)
     pivots = pivots_of(LU)
-    sign = prod(pivots.sign(), -1) * parity(exchanges)
-    return RESULTS["slogdet"](sign, logarithm(A, LU, order, sum(log(abs(pivots)), -1)))
+    sign, size = prod(sgn(pivots), -1) * parity(exchanges), sum(log(abs(pivots)), -1)
+    if not A.dtype.is_complex:
+        return RESULTS["slogdet"](sign, logarithm(A, LU, order, size))
+    value = logarithm(A, LU, order, complex(size, angle(sign)))
+    return RESULTS["slogdet"](where(sign == 0, 0.0, unit_of(imag(value))), real(value))

@@ -14,7 +14,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Choice, Dim, Flag, Number, Scalar
 from minigrad.declare.decorators import composed, elementwise, kernel, scalar
 from minigrad.declare.names import FUNCTIONAL, MG
-from minigrad.declare.rules import floating, joint, number, to_float
+from minigrad.declare.rules import floating, joint, number, real_to_float, to_float
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import cast
@@ -120,7 +120,7 @@ def mish(x):
     return x * math.tanh(math.log1p(math.exp(x)) if x < 20 else x)
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, x: g / (x.abs() + 1.0) / (x.abs() + 1.0),))
+@elementwise(dtype=real_to_float, vjp=(lambda g, x: g / (x.abs() + 1.0) / (x.abs() + 1.0),))
 def softsign(x):
     """Return x / (1 + |x|), which is between -1 and 1.  Gradient: g / (1 + |x|)**2."""
     return x / (1 + math.fabs(x))

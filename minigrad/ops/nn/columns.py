@@ -69,7 +69,7 @@ def window_layout(image: Layout, size: Two, step: Two, stride: Two) -> Layout:
 
 
 @kernel(
-    dtype=same_dtype, namespace=(), label="unfold", linear=joint("input"),
+    dtype=same_dtype, namespace=(), label="unfold", complex=True, linear=joint("input"),
     shape=lambda op, input, **params: window_layout(input.layout, **params).shape,
     vjp=(lambda g, *, in_shape, **params: windows_added(g, image=in_shape[-2:], **params),),
     batch="front",
@@ -86,7 +86,7 @@ def windows_of(backend, out, input: Tensor, *, size, step, stride):
 
 
 @kernel(
-    dtype=same_dtype, namespace=(), label="fold", linear=joint("input"),
+    dtype=same_dtype, namespace=(), label="fold", complex=True, linear=joint("input"),
     shape=lambda op, input, *, image, **params: (*input.shape[:-4], *image),
     vjp=(lambda g, *, image, **params: windows_of(g, **params),),
     batch="front",

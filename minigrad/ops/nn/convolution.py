@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.conditions import Filled, Ndim, Numeric, expect_shape
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, promote
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Convolve
 from minigrad.core.shape import Window
@@ -25,7 +25,11 @@ from minigrad.declare.rules import number as numbers
 from minigrad.declare.variants import family
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.batch_rules import Flags, batched_conv
+from minigrad.ops.pointwise.arithmetic import mul
 from minigrad.ops.reduction.sums import sum
+from minigrad.ops.shape.joining import stack
+from minigrad.ops.shape.parts import paired, view_as_real
+from minigrad.ops.shape.rearranging import movedim
 from minigrad.ops.shape.views import reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
@@ -143,6 +147,28 @@ def zero(like: Tensor) -> Tensor:
     return number(0, like.dtype, like.device)
 
 
+def with_parts(x: Tensor, dim: int) -> Tensor:
+    """Return complex numbers as pairs of parts along a new dim."""
+    result: Tensor = movedim(view_as_real(x), -1, dim)
+    return result
+
+
+def by_parts(x: Tensor, weight: Tensor, window: Window, adjoint: bool) -> Tensor:
+    """Return `conv`, or with `adjoint` `conv_input`, of complex numbers, as one real convolution of their parts.
+
+    Each part is a channel, and a weight a + ib becomes the matrix of a, -b, b and a: the parts of the weight, and those
+    of i times the weight.  The parts of a channel are neighbours, so groups of channels remain groups.
+    """
+    dtype = promote(x.dtype, weight.dtype)
+    x, weight = x.to(dtype), weight.to(dtype)
+    both = stack([weight, mul(weight, 1j)], 1 if adjoint else 2)
+    rows, columns, *taps = weight.shape
+    matrix = reshape(with_parts(both, 3 if adjoint else 1), (2 * rows, 2 * columns, *taps))
+    image = reshape(with_parts(x, 2), (x.shape[0], 2 * x.shape[1], *x.shape[2:]))
+    y = conv_input(image, matrix, window) if adjoint else conv(image, matrix, zero(matrix), window)
+    return paired(movedim(reshape(y, (y.shape[0], y.shape[1] // 2, 2, *y.shape[2:])), 2, -1))
+
+
 # ---- the public functions, with PyTorch's names ---------------------------------------------------------------------
 
 
@@ -164,6 +190,8 @@ def conv2d(
     On a CPU, Winograd's algorithm convolves images of float32 and 16-bit floats, of 12 or more channels, with 3x3 taps.
     Its rounding error is typically 3 to 5 times that of the plain sum, and an output is nan if the 6x6 elements of its
     tile contain an infinity.  With `mg.settings.winograd = False`, the plain sum is computed.
+
+    A complex convolution is one real convolution with twice as many channels, the parts.
 
     padding: the number of zeros on both sides, one int for all dims or for each; "valid" for no padding; or "same",
     with stride 1, for an output of the size of the input. If "same" needs an odd number of zeros, the additional zero
@@ -264,8 +292,12 @@ def _conv(
         )  # fmt: skip
     size = tuple((n + p - r) // s + 1 for n, p, r, s in zip(sizes, total, reach, steps, strict=True))
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
-    bias_or_zero = zero(weight) if bias is None else bias
-    y = conv(image, weight, bias_or_zero, Window(size, (), steps, before, spread, groups))
+    window = Window(size, (), steps, before, spread, groups)
+    if x.dtype.is_complex or weight.dtype.is_complex:
+        y = by_parts(image, weight, window, False)
+        y = y if bias is None else y + bias.reshape(-1, *(1,) * dims)
+    else:
+        y = conv(image, weight, zero(weight) if bias is None else bias, window)
     return y if x.ndim == dims + 2 else y.squeeze(0)
 
 
@@ -320,7 +352,8 @@ def _transposed(
             op=name, lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     output = x if x.ndim == dims + 2 else x.unsqueeze(0)
-    y = conv_input(output, weight, Window(size, (), steps, before, spread, groups))
+    window, complex = Window(size, (), steps, before, spread, groups), x.dtype.is_complex or weight.dtype.is_complex
+    y = by_parts(output, weight, window, True) if complex else conv_input(output, weight, window)
     if bias is not None:
         y = y + bias.reshape(-1, *(1,) * dims)
     return y if x.ndim == dims + 2 else y.squeeze(0)

@@ -111,8 +111,8 @@ def add_product(input, tensor1, tensor2, value=1):
 
 
 def with_floats(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Promote as `promote`, after a check that an operand other than the number `value` is a float."""
-    if any(s.dtype.is_float for s in specs[:-1]):
+    """Promote as `promote`, after a check that an operand other than the number `value` is a float or complex."""
+    if any(s.dtype.is_inexact for s in specs[:-1]):
         return promote(op, specs)
     raise refuse(op, specs[:-1], "expected a float, because integers have two divisions; convert one with .float()")
 

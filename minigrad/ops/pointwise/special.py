@@ -22,7 +22,7 @@ from typing import Annotated
 from minigrad.core.roles import Number
 from minigrad.declare.decorators import composed, elementwise, scalar
 from minigrad.declare.names import SPECIAL
-from minigrad.declare.rules import to_float
+from minigrad.declare.rules import real_to_float, to_float
 from minigrad.runtime.tensor import Tensor
 
 # ---- the gamma function and the zeta function ------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def scaled_1(x):
     return x * near_1(a) if a <= 8 else math.copysign(far_1(a) / math.sqrt(a), x)
 
 
-@elementwise(dtype=to_float, namespace=SPECIAL, vjp="derived")
+@elementwise(dtype=real_to_float, namespace=SPECIAL, vjp="derived")
 def i0e(x):
     """Return exp(-|x|) * I0(x), the Bessel function of `i0`.  Gradient: g*(i1e(x) - sign(x)*y), 0 at 0."""
     return scaled_0(x)
@@ -240,7 +240,7 @@ def i1e(x):
     return scaled_1(x)
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, x: g * i1(x),))
+@elementwise(dtype=real_to_float, vjp=(lambda g, x: g * i1(x),))
 def i0(x):
     """Return the modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
     return math.exp(math.fabs(x)) * scaled_0(x)

@@ -26,8 +26,10 @@ from minigrad.ops.indexing.sorting import sort
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.pointwise.blends import clamp, lerp
 from minigrad.ops.pointwise.compare import isnan, where
+from minigrad.ops.pointwise.complexes import complex
 from minigrad.ops.reduction.extremes import EXTREME, extreme_shape, kept
 from minigrad.ops.reduction.sums import restore, share_ties, sum, tied_tangent, wide
+from minigrad.ops.shape.parts import imag, real
 from minigrad.ops.shape.rearranging import movedim
 from minigrad.ops.shape.views import diagonal, reshape
 from minigrad.runtime.into import copy_result
@@ -302,12 +304,15 @@ def cov(
 
 @composed(out=False)
 def corrcoef(input: Tensor) -> Tensor:
-    """Return the correlation matrix of the rows of the input, from -1 to 1.
+    """Return the correlation matrix of the rows of the input; its elements, or both parts of them, are from -1 to 1.
 
     It is `cov`, divided by the standard deviations of both rows.
     """
     c = cov(input)
     if not c.ndim:
         return c / c
-    size = diagonal(c).sqrt()
-    return clamp(c / size.unsqueeze(1) / size.unsqueeze(0), -1, 1)
+    size = diagonal(real(c)).sqrt()
+    result = c / size.unsqueeze(1) / size.unsqueeze(0)
+    if not c.dtype.is_complex:
+        return clamp(result, -1, 1)
+    return complex(clamp(real(result), -1, 1), clamp(imag(result), -1, 1))

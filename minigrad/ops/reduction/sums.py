@@ -27,9 +27,11 @@ from minigrad.declare.rules import (
 )
 from minigrad.errors import ShapeError
 from minigrad.ops.creation import ones_like
-from minigrad.ops.pointwise.compare import same_number
+from minigrad.ops.pointwise.compare import isfinite, same_number, where
+from minigrad.ops.pointwise.explog import exp, log
 from minigrad.ops.shape import views
 from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.parts import real
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -290,9 +292,15 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
 def logsumexp(input: Tensor, dim: Dims, keepdim: Flag = False) -> Tensor:
     """Return log(sum(exp(input))) over `dim`, without overflow of the exponentials.
 
-    The result over no elements is -inf.
-    Gradient: g times the softmax over `dim`.
+    The result over no elements is -inf.  For complex numbers, it is the principal value.
+    Gradient: g times the softmax over `dim`, and its conjugate for complex numbers.
     """
     if 0 in [input.shape[d] for d in dim]:
         return sum(input, dim, keepdim) - math.inf
-    return log_of_sum(input, dims=dim, keepdim=keepdim)
+    if not input.dtype.is_complex:
+        return log_of_sum(input, dims=dim, keepdim=keepdim)
+    top = amax(real(input).detach(), dim, True)
+    top = where(isfinite(top), top, 0.0)
+    total = sum(exp(input - top), dim, True)
+    result = log(total) + top
+    return result if keepdim else result.squeeze(dim)
