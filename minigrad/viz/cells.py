@@ -158,9 +158,9 @@ def text_of(value: complex, floating: bool) -> str:
 
 def mark(value: complex) -> str:
     """Return the letter for a value that is not finite, otherwise ""; a complex infinity has no sign."""
-    return "n" if cmath.isnan(value) else "" if cmath.isfinite(value) else "+" if positive(value) else "-"
+    return "n" if cmath.isnan(value) else "" if cmath.isfinite(value) else "+" if is_warm(value) else "-"
 
 
-def positive(value: complex) -> bool:
+def is_warm(value: complex) -> bool:
     """Return whether a value is above 0, or complex."""
     return isinstance(value, complex) or value > 0

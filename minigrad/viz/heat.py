@@ -22,7 +22,7 @@ from minigrad.errors import ArgumentError, GradientError
 from minigrad.runtime.data import wide
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer
-from minigrad.viz.cells import BINS, COLUMNS, Cell, Matrix, Statistics, mark, matrices_of, positive, statistics, text_of
+from minigrad.viz.cells import BINS, COLUMNS, Cell, Matrix, Statistics, is_warm, mark, matrices_of, statistics, text_of
 from minigrad.viz.picture import INK, LINE, MONO, Picture, box, drawing, label
 from minigrad.viz.svg import ODD
 from minigrad.viz.terminal import WIDTH as WIDTH_OF_LINE
@@ -121,7 +121,7 @@ def look(value: complex, s: Statistics) -> tuple[str, str]:
         return ODD, "1"
     if value == 0:
         return "none", ""
-    colour = LIGHT["warm" if positive(value) else "cold"]
+    colour = LIGHT["warm" if is_warm(value) else "cold"]
     if isinstance(value, complex):
         colour = "#" + bytes(hues(np.array(value)).astype(np.uint8).tolist()).hex()
     return colour, f"{max(0.08, s.share(value)):.2f}"
@@ -245,7 +245,7 @@ def letter(value: complex, s: Statistics) -> str:
     if mark(value) or value == 0:
         return mark(value) or "."
     step = max(1, math.ceil(9 * s.share(value) - 1e-9))
-    return "123456789"[step - 1] if positive(value) else "abcdefghi"[step - 1]
+    return "123456789"[step - 1] if is_warm(value) else "abcdefghi"[step - 1]
 
 
 def joined(blocks: Sequence[Sequence[str]]) -> list[str]:

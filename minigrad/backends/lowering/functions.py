@@ -215,7 +215,7 @@ def magnitude(x):
     return abs(x)
 
 
-def square(x):
+def squared_size(x):
     """Return the square of an absolute value."""
     return abs(x) * abs(x)
 
@@ -374,7 +374,7 @@ LARGER = scalar_of(larger)
 EXCHANGED = scalar_of(exchanged)
 OVER_PIVOT = scalar_of(over_pivot)
 LESS_PRODUCT = scalar_of(less_product)
-MAGNITUDE, SQUARE = scalar_of(magnitude), scalar_of(square)
+MAGNITUDE, SQUARE = scalar_of(magnitude), scalar_of(squared_size)
 CONJUGATE, REAL_PART = scalar_of(conj_physical), scalar_of(real_part)
 REFLECTED = scalar_of(reflected)
 REFLECTION = scalar_of(reflection)

@@ -87,19 +87,19 @@ def transform_of(z: list[Block]) -> list[Block]:
     return eight(z) if len(z) == 8 else four(*z) if len(z) == 4 else odd_number(z)
 
 
-def conjugated(z: Block, flag: Any) -> Block:
+def conjugated_if(z: Block, flag: Any) -> Block:
     """Return the block, or with the flag its conjugate: so the forward steps compute an inverse transform."""
     return z[0], z[1] * flag.sign
 
 
 def spread(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     """Store pairs as a block."""
-    y.put_block(to, conjugated(x.pairs(at), flag))
+    y.put_block(to, conjugated_if(x.pairs(at), flag))
 
 
 def spread_product(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     """Store the products of pairs and pairs of w as a block."""
-    y.put_block(to, conjugated(times(x.pairs(at), w.pairs(p)), flag))
+    y.put_block(to, conjugated_if(times(x.pairs(at), w.pairs(p)), flag))
 
 
 def product(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
@@ -110,7 +110,7 @@ def product(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def
 def join(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     """Store a block, multiplied by w[p], as pairs."""
     re, im = x.block(at)
-    y.put_pairs(to, conjugated((re * w.number(p), im * w.number(p)), flag))
+    y.put_pairs(to, conjugated_if((re * w.number(p), im * w.number(p)), flag))
 
 
 def whole_pass(radix: int) -> Callable[..., None]:
@@ -146,7 +146,7 @@ def first_pass(radix: int) -> Callable[..., None]:
         count = 2 * (radix - 1)
 
         def of_factor(j):  # type: ignore[no-untyped-def]
-            z = transform_of([conjugated(x.pairs(at + (j + step * k) * gap), flag) for k in range(radix)])
+            z = transform_of([conjugated_if(x.pairs(at + (j + step * k) * gap), flag) for k in range(radix)])
             for k, block in enumerate(z):
                 at_factor = p + j * count + (2 * k - 2)
                 block = times(block, (w.number(at_factor), w.number(at_factor + 1))) if k else block
@@ -184,18 +184,18 @@ def across_registers(z: list[Block], x: Any, y: Any, to: Any, gap: Any, w: Any, 
     parts = [x.turned([block[part] for block in z]) for part in (0, 1)]
     lines = [(parts[0][x.order.index(k)], parts[1][x.order.index(k)]) for k in range(LANES)]
     for k, block in enumerate(eight(lines)):
-        y.put_pairs(to + gap * k, conjugated(block, flag))
+        y.put_pairs(to + gap * k, conjugated_if(block, flag))
 
 
 def square(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     """Transform a row of 64 numbers: a pass of radix 8, and `across`."""
-    z = eight([conjugated(x.pairs(at + (2 * LANES * k)), flag) for k in range(LANES)])
+    z = eight([conjugated_if(x.pairs(at + (2 * LANES * k)), flag) for k in range(LANES)])
     across_registers(z, x, y, to, 2 * LANES, w, p, flag)
 
 
 def gather(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
     """Store pairs of eight lines, `step` apart, as eight blocks of one element of each line."""
-    rows = [conjugated(x.pairs(at + step * k), flag) for k in range(LANES)]
+    rows = [conjugated_if(x.pairs(at + step * k), flag) for k in range(LANES)]
     parts = [x.turned([row[part] for row in rows]) for part in (0, 1)]
     for k, re, im in zip(x.order, *parts):
         y.put_block(to + (2 * LANES * k), (re, im))
@@ -206,7 +206,7 @@ def scatter(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def
     blocks = [x.block(at + (2 * LANES * k)) for k in x.order]
     parts = [x.turned([block[part] * w.number(p) for block in blocks]) for part in (0, 1)]
     for k, block in enumerate(zip(*parts)):
-        y.put_pairs(to + gap * k, conjugated(block, flag))
+        y.put_pairs(to + gap * k, conjugated_if(block, flag))
 
 
 def combine(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def]
@@ -217,7 +217,7 @@ def combine(x, at, step, y, to, gap, w, p, flag):  # type: ignore[no-untyped-def
     re, im = x.pairs(at)
     other, minus_im = (x.reversed(part) for part in x.pairs(step))
     re, im = sum_of((re + other, im - minus_im), times((re - other, im + minus_im), w.pairs(p)))
-    y.put_pairs(to, conjugated((re, im), flag))
+    y.put_pairs(to, conjugated_if((re, im), flag))
 
 
 RADICES = (2, 3, 4, 5, 7, 8)
