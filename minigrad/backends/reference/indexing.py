@@ -1,4 +1,7 @@
-"""Reading elements by an index tensor, adding into them in index order, and reductions: one element at a time."""
+"""Reading elements by an index tensor, adding into them in index order, and reductions: one element at a time.
+
+Eigenvalues of general matrices are those of NumPy.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.base import serves
-from minigrad.backends.launch import Loop
+from minigrad.backends.launch import Launch, Loop
 from minigrad.backends.reference.elements import Buffer, collect, positions, quiet, read, write
 from minigrad.backends.reference.loops import ReferenceBackend
 from minigrad.backends.reference.scalars import compute_type, first_accumulator, python_function
@@ -17,7 +20,7 @@ from minigrad.backends.steps import Steps
 from minigrad.core.dtype import int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.core.requests import Gather, Reduce, ScatterAdd
+from minigrad.core.requests import Eigh, Gather, Reduce, ScatterAdd
 
 
 @serves(ReferenceBackend, Gather)
@@ -94,3 +97,29 @@ def reduce(steps: Steps, request: Reduce) -> Loop:
         write(buffers[-1], out, results, compute)
 
     return quiet(launch)
+
+
+@serves(ReferenceBackend, Eigh)
+def eigh(steps: Steps, request: Eigh) -> Loop | Launch:
+    """Return the loop over general matrices, whose number of steps depends on the elements, so no lowering has it."""
+    if not request.general:
+        return steps.lower(request)
+    (values, vectors), (a,) = steps.outs, steps.operands
+    compute, n = vectors.dtype.compute, a.shape[-1]
+
+    def launch(x: Buffer, w: Buffer, v: Buffer) -> None:
+        matrices = collect(x, a, a.dtype.compute).reshape(-1, n, n)
+        pairs = [decomposed(matrix, compute) for matrix in matrices]
+        for buffer, spec, results in zip((w, v), (values, vectors), zip(*pairs)):
+            write(buffer, spec, np.concatenate(results, axis=None).tolist(), compute)
+
+    return quiet(launch)
+
+
+def decomposed(matrix: Buffer, compute: np.dtype[np.complexfloating]) -> tuple[Buffer, Buffer]:
+    """Return the eigenvalues and eigenvectors of one matrix, or nan for a matrix with nan or infinities."""
+    if not np.isfinite(matrix).all():
+        return np.full(len(matrix), np.nan, compute), np.full(matrix.shape, np.nan, compute)
+    w, v = (each.astype(compute) for each in np.linalg.eig(matrix))
+    largest = v[np.abs(v).argmax(0), np.arange(len(v))]
+    return w, v * (largest.conj() / np.abs(largest))
