@@ -191,8 +191,8 @@ def derivative(fn: Function) -> Function:
 
 def heights(fn: Function, x: Array) -> Array:
     """Return the values at all sample points, computed by one call."""
-    found: Array = wide(values(fn(tensor(x))))
-    return found
+    result: Array = wide(values(fn(tensor(x))))
+    return result
 
 
 def check_single(fn: Function, name: str, x: Array) -> Tensor:
