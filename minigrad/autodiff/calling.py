@@ -117,7 +117,7 @@ class FunctionCall(UserOp):
                 # This counts the write if the function wrote without a count, for example through NumPy.
                 x.storage.version += x.storage.version == then
         for name, x, then, now in zip(self.operands, operands, before, versions(operands), strict=True):
-            if now != then and mode.enabled and x.requires_grad and not among(x, ctx._dirty):
+            if now != then and mode.enabled and x.requires_grad and not ctx._writes and not among(x, ctx._dirty):
                 raise GradientError(
                     f"{self.name}: forward wrote into its argument {name!r}, {describe(x)}, which requires a gradient; "
                     f"compute a new tensor, or call ctx.mark_dirty({name}) and return it",

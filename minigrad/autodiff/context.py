@@ -36,6 +36,7 @@ class Context:
         self._kept: tuple[Tensor | None, ...] = ()
         self._forward: tuple[Tensor | None, ...] | None = None
         self._dirty: tuple[Tensor, ...] = ()
+        self._writes = False  # whether forward may write its arguments without saying so
         self._constant: tuple[Tensor, ...] = ()
         self._zeros = True
 

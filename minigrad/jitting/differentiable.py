@@ -36,6 +36,7 @@ class Bridge(Function):
     def forward(ctx: Any, entry: DifferentiableEntry, floats: tuple[float, ...], *tensors: Tensor) -> Any:
         """Run the forward program on the arguments, which come first, and tensors that the function found."""
         made, kept, leaves = entry.begin(*tensors[: entry.count_of_arguments], *floats)
+        ctx._writes = True  # a value that the backward program needs is not overwritten: see `Pass.error`
         ctx.entry, ctx.floats, ctx.kept, ctx.tensors = entry, floats, kept, tensors
         ctx.numbers = [(slot, array.copy()) for slot, array in entry.tape.drawn.items()]
         ctx.versions = [storage.version for storage in kept]
@@ -98,7 +99,8 @@ class Backward(Lines):
     ) -> list[tuple[int, Tensor]]:
         """Run the program; return its gradients, each with the id of its target."""
         if self.recorded.error is not None:
-            raise StorageError(f"backward: {str(self.recorded.error).partition(': ')[2]}")
+            error = self.recorded.error
+            raise type(error)(f"backward: {str(error).partition(': ')[2]}")
         pull = self.prepared()
         for slot, value in numbers:
             if slot in self.tape.drawn:
@@ -269,7 +271,7 @@ class DifferentiableEntry(Entry):
         for each in [self.backward[used]] if used in self.backward else [self.backward[k,] for k in used]:
             for key, g in each.gradients_of(tensors, kept, numbers, gs):
                 gradients[key] = gradients[key] + g if key in gradients else g
-        return [gradients.get(id(x)) for x in (*self.recording.arguments, *self.others)]
+        return [gradients.pop(id(x), None) for x in (*self.recording.arguments, *self.others)]
 
     def again(self, tensors: Sequence[Tensor], floats: Sequence[float], gs: list[Tensor | None]) -> list[Any]:
         """Return the gradients with a graph, by running the function itself once more."""
@@ -293,7 +295,7 @@ class DifferentiableEntry(Entry):
         inputs = [tensors[k] for k in range(self.count_of_arguments) if tensors[k].requires_grad]
         pulled = grad(ys, [*inputs, *own], [g for g in gs if g is not None], create_graph=True, allow_unused=True)
         by_id = {id(x): g for x, g in zip([*inputs, *own], pulled)}
-        return [by_id.get(id(x)) for x in (*tensors[: self.count_of_arguments], *self.others)]
+        return [by_id.pop(id(x), None) for x in (*tensors[: self.count_of_arguments], *self.others)]
 
 
 def part_of(program: Program, items: Sequence[Item | HostCall]) -> Program:

@@ -9,7 +9,7 @@ from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
-from minigrad.errors import StorageError
+from minigrad.errors import MinigradError
 from minigrad.jitting.program import Program
 from minigrad.runtime.changes import rebind
 from minigrad.runtime.dispatch import apply
@@ -55,7 +55,7 @@ class Pass(NamedTuple):
     items: list[Any]
     targets: list[Tensor]
     pulled: list[Made]
-    error: StorageError | None = None
+    error: MinigradError | None = None
 
 
 class Moved:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from typing import Any
 
@@ -21,11 +21,17 @@ def is_copy_of_parts(item: Any) -> bool:
     return len(requests) == 1 and isinstance(requests[0], Elementwise) and requests[0].scalar in SCALARS
 
 
+def view_of(item: Any) -> tuple[int, int]:
+    """Return the slot of the complex numbers of a copy, and which part it has."""
+    return item.slots[0], SCALARS.index(item.launch.requests[0].scalar)
+
+
 def check_parts(program: Program, results: Collection[int]) -> None:
     """Raise RecordingError if a copy of parts could differ from a view of them.
 
     This is so if the program writes the copy, writes the complex numbers before it uses the copy, or returns the copy
-    while the complex numbers are in memory that it did not make.  results: the slots of the results.
+    while the complex numbers exist after the call, or have another copy that does.  results: the slots that exist
+    then: those of results and gradients.
     """
     copies: list[tuple[int, Any]] = [(k, item) for k, item in enumerate(program.items) if is_copy_of_parts(item)]
     if not copies:
@@ -38,13 +44,15 @@ def check_parts(program: Program, results: Collection[int]) -> None:
             for slot in written_by(item):
                 writes[slot].append(k)
     end = len(program.items)
+    shown = Counter(view_of(item) for _, item in copies if item.slots[-1] in results)
     for k, item in copies:
         whole, part = item.slots[0], item.slots[-1]
         existed = program.memory[whole].kind != "temporary"  # then a Python function may write it, too
         changes = [writes[whole], calls] if existed else [writes[whole]]
         changed = min([next(iter(each[bisect(each, k) :]), end) for each in changes])
         last = end if part in results else used[part]
-        if changed < last or writes[part][-1] > k or (existed and part in results):
+        shared = existed or whole in results or shown[view_of(item)] > 1
+        if changed < last or writes[part][-1] > k or (shared and part in results):
             raise RecordingError(
                 f"{item.line}: jit: the function writes complex numbers or their parts while x.real or x.imag shows "
                 "them, or returns such a view of existing memory, but a program copies the parts; write x.real.clone()"

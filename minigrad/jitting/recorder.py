@@ -19,7 +19,7 @@ from minigrad.core.device import CPU, REFERENCE, default_device, replaced
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
-from minigrad.errors import RecordingError, StorageError
+from minigrad.errors import GradientError, RecordingError, StorageError
 from minigrad.func.trees import flatten
 from minigrad.jitting.draws import Draws, frozen_numbers
 from minigrad.jitting.moving import (
@@ -162,8 +162,9 @@ class Recording:
             draws.check()
             self.outside.check()
             self.results = [self.result_of(x) for x in self.leaves]
-            check_parts(self.program, {leaf.slot for leaf in self.results if isinstance(leaf, Made)})
             self.final = self.gradients()
+            check_parts(self.program, self.shared_slots())
+            self.check_other_dtypes()
             counts = {twin: twin.version - real.version for real, twin in self.storages.items()}
             self.versions = {
                 twin.buffer.number: count - self.counted.get(twin, 0)
@@ -177,6 +178,25 @@ class Recording:
                 each.back()
             turn.recording -= 1
             sys.setswitchinterval(interval)
+
+    def shared_slots(self) -> set[int]:
+        """Return the slots of results and of gradients, which the caller sees after or during a call."""
+        pairs = [*self.final, *[pair for each in self.program.items for pair in getattr(each, "gradients", ())]]
+        return {leaf.slot for leaf in (*self.results, *[g for _, g in pairs]) if isinstance(leaf, Made)}
+
+    def check_other_dtypes(self) -> None:
+        """Raise RecordingError if complex numbers and an existing view of their parts are used and written."""
+        for real, twin in self.storages.items():
+            whole = self.storages.get(getattr(real, "whole", real))
+            if (
+                whole is not twin
+                and whole is not None
+                and (twin.version, whole.version) != (real.version, real.version)
+            ):
+                raise RecordingError(
+                    "jit: the function writes complex numbers or a view of their parts, and uses both; pass the "
+                    "complex tensor, and write x.real or x.imag in the function"
+                )
 
     def substituted(self, args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool) -> Any:
         """Return the arguments of the recorded call: a symbol for each float, a leaf for each tensor with a graph."""
@@ -296,7 +316,7 @@ class Recording:
         ys = [graph[k] for k in which]
         try:
             pulled = grad(ys, inputs, [seeds[k] for k in which], retain, allow_unused=True)
-        except StorageError as error:  # it is raised by a backward pass, which may never come
+        except (StorageError, GradientError) as error:  # it is raised by a backward pass, which may never come
             del self.program.items[first:]
             reached = {leaf.id for leaf in reachable(map(end_of, ys))[1]}
             return Pass(which, [], [leaves.get(id(x), x) for x in inputs if x.id in reached], [], error)

@@ -25,7 +25,7 @@ SAMPLES = [*np.linspace(-2.7, 2.9, 23), 0.5, 30.0, -30.0]
 # the gradient passes through a bound, or is multiplied by a zero there; or complex numbers are made or read.
 APART = {"at_least", "squared_distance", "sign", "rsqrt", "maximum", "minimum", "logaddexp", "logaddexp2",
          "log_sigmoid", "softplus", "frexp", "fmod", "logit", "entr", "digamma", "zeta", "nextafter",
-         "cross_entropy_of_one", "conj_physical", "complex", "polar", "angle"}  # fmt: skip
+         "cross_entropy_of_one", "conj_physical", "complex", "polar", "angle", "imag_copy"}  # fmt: skip
 
 
 def declared(source: str, name: str = "f") -> object:

@@ -454,8 +454,9 @@ def test_no_launch_minds_an_empty_output():
 # ---- a device of its own
 
 
-def test_it_has_four_loops_and_the_rest_is_composed_of_them():
-    assert {kind.__name__ for kind in ReferenceBackend.served()} == {"Elementwise", "Reduce", "Gather", "ScatterAdd"}
+def test_it_has_four_loops_and_numpys_general_eigenvalues_and_the_rest_is_composed_of_them():
+    loops = {"Elementwise", "Reduce", "Gather", "ScatterAdd"}
+    assert {kind.__name__ for kind in ReferenceBackend.served()} == {*loops, "Eigh"}
 
 
 def test_it_does_not_load_a_compiler():

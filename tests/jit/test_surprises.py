@@ -876,7 +876,65 @@ def test_parts_of_complex_numbers_are_views_in_effect_or_refused() -> None:
         loss(plain).backward()
         jitted_loss(fused).backward()
     assert plain.grad.tolist() == fused.grad.tolist()
-    for function in (write_part, write_whole, lambda z: z.real):
+    both, twice = (lambda z: (w := z * 2, w.real)), (lambda z: (lambda w: (w.real, w.real))(z * 2))
+    target = mg.Var([1.0, 1.0])
+
+    def into_gradient(z: mg.Tensor) -> mg.Tensor:
+        w = z * 2
+        target.grad = w.real
+        w.mul_(2)
+        return w
+
+    for function in (write_part, write_whole, lambda z: z.real, both, twice, into_gradient):
         refused = mg.jit(function)
         with pytest.raises(mg.RecordingError, match=r"while x\.real or x.imag shows them"):
             [refused(start.clone()) for _ in range(3)]
+
+
+def test_a_tensor_that_is_passed_twice_gets_its_gradient_once() -> None:
+    w, v = mg.Var([1.0, 2.0]), mg.Var([4.0, 5.0])
+    product, attention = mg.jit(lambda x, y: x * y * y), mg.nn.MultiheadAttention(4, 2, batch_first=True)
+    for x, y in [(w, w)] * 3 + [(w, v)] * 3 + [(w, w)] * 2:
+        w.grad = None
+        product(x, y).sum().backward()
+        assert w.grad.tolist() == ([3.0, 12.0] if y is w else [16.0, 25.0])
+    for _ in range(3):
+        (g,) = mg.grad(product(w, w).sum(), [w], create_graph=True)
+        assert mg.grad(g.sum(), [w])[0].tolist() == [6.0, 12.0]
+    h, results = mg.Var(mg.randn(1, 3, 4)), []
+    for function in (attention, *[mg.jit(attention)] * 3):
+        h.grad = None
+        function(h, h, h)[0].square().sum().backward()
+        results.append(h.grad.numpy())
+    for result in results[1:]:
+        np.testing.assert_allclose(result, results[0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_function_may_write_a_var_whose_new_value_its_gradient_needs() -> None:
+    w = mg.Var([8.0])
+
+    @mg.jit
+    def halving(x: mg.Tensor) -> mg.Tensor:
+        with mg.no_grad():
+            w.mul_(0.5)
+        return (x * w).sum()
+
+    for call in range(4):
+        x = mg.Var([3.0])
+        halving(x).backward()
+        assert w.tolist() == x.grad.tolist() == [8.0 / 2 ** (call + 1)]
+
+
+def test_a_result_that_is_overwritten_through_detach_fails_in_the_backward_pass() -> None:
+    w = mg.Var([1.0])
+
+    @mg.jit
+    def step(x: mg.Tensor) -> mg.Tensor:
+        y = x * w
+        y.detach().mul_(2.0)
+        return y.exp()
+
+    for _ in range(3):
+        y = step(mg.tensor([0.0]))
+        with pytest.raises(mg.GradientError, match=r"backward: the result of mul.* was changed in place"):
+            y.backward()
