@@ -177,7 +177,8 @@ def Number(
         must = f"be a {noun} from {least} to {most}"
     else:
         must = "be positive" if above == 0 or (whole and least == 1) else "not be negative" if least == 0 else ""
-        must = must or f"be {'an int' if whole else f'a {noun}'} of at least {least}"
+        bound = f"of at least {least}" if above < least else f"above {above}"
+        must = must or f"be {'an int' if whole else f'a {noun}'} {bound}"
     right = f"pass {{name}}={example}, for example" if example is not None else "pass 0 or more"
 
     def read(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:

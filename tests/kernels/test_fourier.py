@@ -52,6 +52,30 @@ def test_columns_are_those_of_numpy(shape, dtype):
     agree(mg.fft.ifft(mg.tensor(x), dim=1), np.fft.ifft(x.astype(complex), axis=1), dtype)
 
 
+def test_columns_of_length_1_are_those_of_numpy():
+    for inner in (1, 7, 8, 9):
+        x = draw(3, 4, inner).astype(np.complex64)
+        for values, given in ((x[:, :1], {}), (x, {"n": 1})):
+            for _ in range(2):
+                agree(mg.fft.fft(mg.tensor(values), dim=1, **given), x[:, :1].astype(complex), np.complex64)
+                agree(mg.fft.ifft(mg.tensor(values), dim=1, **given), x[:, :1].astype(complex), np.complex64)
+
+
+@over(
+    ("shape", "dim", "dtype"),
+    [((4, 64, 1), 1, np.complex64), ((4, 11, 1), 1, np.complex128), ((2, 3, 11, 1, 1), 2, np.complex64)],
+)
+def test_rows_before_dims_of_size_1_are_those_of_numpy(shape, dim, dtype):
+    x = draw(*shape).astype(dtype)
+    for ours, numpy in ((mg.tensor(x), x), (mg.tensor(x)[1:], x[1:])):
+        agree(mg.fft.fft(ours, dim=dim), np.fft.fft(numpy.astype(complex), axis=dim), dtype)
+    if shape[dim] == 64:
+        y = RNG.standard_normal((4, 128, 1)).astype(np.float32)
+        half = np.fft.rfft(y.astype(float), axis=1)
+        agree(mg.fft.rfft(mg.tensor(y), dim=1), half, dtype)
+        agree(mg.fft.irfft(mg.tensor(half.astype(dtype)), dim=1), y, dtype)
+
+
 def test_dense_rows_behind_others_are_those_of_numpy():
     for n in (64, 100, 11, 128):
         x = draw(12, n).astype(np.complex64)

@@ -246,6 +246,16 @@ def test_convolutions_are_those_of_the_parts(groups, stride):
     np.testing.assert_allclose(left, (a * back).sum().item(), rtol=1e-12)
 
 
+@over("function", [F.conv1d, lambda x, w: F.conv_transpose1d(x, w.transpose(0, 1))])
+def test_convolutions_are_recorded(function):
+    x, w = mg.Var(draw(1, 2, 5), device="reference"), mg.Var(draw(3, 2, 3), device="reference")
+    loss = lambda x, w: (function(x, w).abs() ** 2).sum()
+    wanted, step = mg.grad(loss(x, w), [x, w]), mg.jit(loss)
+    for _ in range(3):
+        for found, each in zip(mg.grad(step(x, w), [x, w]), wanted, strict=True):
+            np.testing.assert_allclose(found.numpy(), each.numpy(), rtol=1e-12)
+
+
 @over("function", [
     lambda z: F.conv2d(z.reshape(1, 2, 2, 2), z.reshape(2, 1, 2, 2), z[:2], groups=2, padding=1),
     lambda z: F.conv_transpose2d(z.reshape(1, 2, 2, 2), z.reshape(2, 2, 2, 1), z[:2]),

@@ -150,12 +150,41 @@ def test_eigenvectors_of_a_kernel(values):
     check_eigenvectors("cpu", values.astype(np.complex64), 2e-3)
 
 
+GRADED = [
+    [[1, 1e8], [-1e-8, 1]], [[0, 1e7], [-1e-7, 0]], [[1, 1e6], [-1e-8, 1]], [[1e8, 0, 0], [0, 0, 1], [0, -1, 0]],
+    [[1, 0, 0], [0, 0, 1e-9], [0, -1e-9, 0]], [[1, 2], [2, 4.5]], [[1, 0, 0], [0, 0, 1e-20], [0, -1e-20, 0]],
+]  # fmt: skip
+
+
+@over("values", [np.array(each) for each in GRADED])
+def test_eigenvalues_of_elements_of_different_sizes(values):
+    w, V = (part.numpy() for part in linalg.eig(mg.tensor(values, dtype=mg.float32)))
+    wanted = np.linalg.eigvals(values)
+    assert (w.imag == 0).all() == (wanted.imag == 0).all()
+    for value, vector in zip(w, V.T, strict=True):
+        nearest = wanted[np.abs(wanted - value).argmin()]
+        assert abs(value - nearest) <= 1e-5 * abs(nearest)
+        sizes = np.abs(values) @ np.abs(vector) + abs(nearest) * np.abs(vector)
+        assert (np.abs(values @ vector - nearest * vector) <= 1e-5 * sizes).all()
+
+
 def test_a_defective_matrix_has_eigenvectors_without_a_gradient():
     w, V = linalg.eig(mg.tensor([[1.0, 1], [0, 1]], dtype=mg.complex64))
     equal(w.numpy(), [1, 1], 1e-6)
     equal(np.abs(V.numpy()), [[1, 1], [0, 0]], 1e-6)
     with pytest.raises(ArgumentError, match="contains nan or inf, so its eigenvalues are not found"):
         linalg.eig(mg.tensor([[np.nan, 1], [0, 1]], dtype=mg.complex64))
+
+
+def test_a_logarithm_of_a_determinant_beyond_the_dtype():
+    a = 1e30 * (draw(12, 12) + 4 * np.eye(12))
+    sign, size = np.linalg.slogdet(a)
+    close(mg.logdet(on_reference(a.astype(np.complex64))), size + 1j * np.angle(sign), 1e-5)
+    x = mg.Var(np.array([[1 + 1j, 2], [0.5j, 3 - 1j]]), device="reference")
+    mg.logdet(x).imag.backward()
+    wanted = np.array([[-14 + 22j, -4 - 1j], [4 - 16j, 6 + 10j]]) / 34  # the numbers of PyTorch 2.13
+    close(x.grad, wanted)
+    assert mg.logdet(on_reference(np.zeros((2, 2), complex))).numpy() == -np.inf
 
 
 def test_functions_of_singular_values():
@@ -325,6 +354,17 @@ def test_wide_and_square_matrices_have_gradients_of_all_factors():
             lambda x: linalg.lstsq(x, x @ x.mH, driver="gels").solution,
         ):
             gradcheck(function, x)
+
+
+def test_gradients_that_are_rounding_errors_do_not_depend_on_a_phase():
+    def product(x):
+        V = linalg.eig(x).eigenvectors
+        return V @ linalg.inv(V)
+
+    for n in (2, 3, 5):
+        x = mg.Var(draw(n, n), device="reference")
+        product(x).real.sum().backward()
+        assert np.abs(x.grad.numpy()).max() < 1e-9
 
 
 @over("function", [

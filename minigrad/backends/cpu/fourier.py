@@ -356,7 +356,9 @@ def transform_complex(steps: CpuSteps, request: requests.Fourier, out: Value, a:
     """Add the steps of a transform of complex numbers."""
     dim, n = request.dim, a.shape[request.dim]
     inner, smooth = prod(a.shape[dim + 1 :]), radices_of(n) is not None
-    if smooth and inner >= 8:
+    if inner == 1:  # a dim that is followed only by dims of size 1 is the last one
+        out, a = (x.seen(x.layout.squeeze(range(dim + 1, len(x.shape)))) for x in (out, a))
+    if smooth and inner >= 8 and n > 1:  # columns are loaded by a pass, and length 1 has none
         run(steps, COLUMNS, out, steps.dense(a), n, request, inner)
     elif smooth and not (inner == 1 and is_row(n)):
         run(steps, GROUP, out, steps.dense(a), n, request, inner)

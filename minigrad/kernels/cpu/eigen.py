@@ -108,12 +108,14 @@ def shift_of(x, n, high, tries):  # type: ignore[no-untyped-def]
     if tries % 10 == 0:
         return d + abs(c.real)
     half = (x[(high - 1) * n + high - 1] - d) * R(0.5)
-    across = x[(high - 1) * n + high] * c
+    scale = max(size_of(half), size_of(x[(high - 1) * n + high]), size_of(c))  # otherwise squares would underflow
+    half /= scale
+    across = (x[(high - 1) * n + high] / scale) * (c / scale)
     root = np.sqrt(half * half + across)
     if half.real * root.real + half.imag * root.imag < R(0):
         root = -root
     below = half + root
-    return d - (across / below if below != T(0) else T(0))
+    return d - (across / below * scale if below != T(0) else T(0))
 
 
 def turn_columns(row, first, last, cosines, sines):  # type: ignore[no-untyped-def]
@@ -162,7 +164,10 @@ def triangle(x, q, n, cosines, sines):  # type: ignore[no-untyped-def]
         low = high
         while low > 0:
             near = size_of(x[low * n + low]) + size_of(x[(low - 1) * n + low - 1])
-            if size_of(x[low * n + low - 1]) <= EPS * (near if near > R(0) else R(1)):
+            if near == R(0):  # as in LAPACK's zlahqr
+                near += abs(x[(low - 1) * n + low - 2].real) if low > 1 else R(0)
+                near += abs(x[(low + 1) * n + low].real) if low < high else R(0)
+            if size_of(x[low * n + low - 1]) <= max(EPS * near, TINY * EPS * EPS):
                 x[low * n + low - 1] = T(0)
                 break
             low -= 1
@@ -180,11 +185,8 @@ def vectors_of_triangle(x, n, y):  # type: ignore[no-untyped-def]
 
     Equal eigenvalues count as different by a rounding error.  A vector that grows is scaled.
     """
-    large = R(0)
-    for i in range(n):
-        large = max(large, abs(x[i * n + i]))
-    small = EPS * (large if large > R(0) else R(1))
     for k in range(n):
+        small = max(EPS * abs(x[k * n + k]), TINY * EPS)
         for i in range(n):
             y[i * n + k] = T(1) if i == k else T(0)
         for t in range(k):
@@ -198,6 +200,23 @@ def vectors_of_triangle(x, n, y):  # type: ignore[no-untyped-def]
             if size > R(1) / EPS:
                 for j in range(i, k + 1):
                     y[j * n + k] /= size
+
+
+def is_real(x, n, k, large):  # type: ignore[no-untyped-def]
+    """Return whether the imaginary part of eigenvalue k of a real matrix is a rounding error.
+
+    It is one if it is small compared with the eigenvalue, or compared with `large`, the largest element of the triangle
+    x, and no other eigenvalue is close to the conjugate.
+    """
+    z = x[k * n + k]
+    small = R(4) * R(n) * EPS
+    if abs(z.imag) <= small * abs(z):
+        return True
+    for i in range(n):
+        partner = x[i * n + i]
+        if i != k and abs(partner - z.conjugate()) < R(2) * min(abs(partner.imag), abs(z.imag)):
+            return False
+    return abs(z.imag) <= small * large
 
 
 def normalised(vectors, n, k, real):  # type: ignore[no-untyped-def]
@@ -224,14 +243,14 @@ def normalised(vectors, n, k, real):  # type: ignore[no-untyped-def]
     Fields("n complex rank", "sizes[rank]", "offset row col strides[rank]"), results=2, fastmath=("contract",),
     helpers=(
         size_of, balance, right_reflection, hessenberg, shift_of, turn_columns, qr_step, triangle, vectors_of_triangle,
-        normalised,
+        is_real, normalised,
     ),
 )  # fmt: skip
 def eigenvectors(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
     """Compute the eigenvalues, and the eigenvectors as columns.  A task is one matrix.
 
     The matrix is divided by its largest element first.  Eigenvalues of a real matrix whose imaginary parts are rounding
-    errors become real.
+    errors become real: see `is_real`.
     """
     n = N.n
     x = workspace(n * n, T)
@@ -259,6 +278,9 @@ def eigenvectors(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
         balance(x, n, scales)
         hessenberg(x, q, n, v, w)
         done = done and triangle(x, q, n, cosines, v)
+        large = R(0)
+        for i in range(n * n):
+            large = max(large, abs(x[i]))
         vectors_of_triangle(x, n, y)
         to = N.offset[1] + task * n * n
         for i in range(n):
@@ -272,7 +294,7 @@ def eigenvectors(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
                     z[c] += f * row[c]
         for k in range(n):
             value = x[k * n + k]
-            real = not N.complex and abs(value.imag) <= R(4) * R(n) * EPS
+            real = not N.complex and is_real(x, n, k, large)
             value = T(value.real) if real else value
             values[N.offset[0] + task * n + k] = value * size if done else T(np.nan)
             if done:

@@ -110,7 +110,8 @@ def istft(
     """Return the signal whose `stft` is nearest to the input: the sum of its frames, divided by that of their windows.
 
     Every frame is multiplied by the window again, so the divisor is the sum of the squared windows.
-    Raises ArgumentError if this sum is close to 0 at a sample.
+    A real result is computed from the first n_fft//2 + 1 terms, also if there are n_fft, as in PyTorch.
+    Raises ArgumentError if this sum is close to 0 at a sample, and DTypeError for a complex window and a real result.
     """
     shape, hop = window_of("istft", input, n_fft, win_length, window), hop_of("istft", input, n_fft, hop_length)
     half = input.shape[-2] != n_fft if onesided is None else onesided
@@ -118,14 +119,16 @@ def istft(
         ArgumentError, "have all n_fft terms for return_complex=True", "pass the result of stft with onesided=False",
         lambda x, _: not (half and return_complex),
     ).expect("istft", input=input)  # fmt: skip
+    if not return_complex:
+        Real.but(advice="pass return_complex=True").expect("istft", window=shape)
     terms = n_fft // 2 + 1 if half else n_fft
     Shaped(f"..., {terms}, frames", advice="pass the n_fft of stft").expect("istft", input=input)
     norm, spectra = "ortho" if normalized else None, input.transpose(-1, -2)
-    if half:
+    if not return_complex:
+        spectra = narrow(spectra, -1, 0, n_fft // 2 + 1)
         frames = hermitian_fourier(spectra, n=n_fft, inverse=True, scale=n_fft**-0.5 if normalized else 1 / n_fft)
     else:
         frames = over_dims(spectra, [input.ndim - 1], [n_fft], True, norm)
-        frames = frames if return_complex or shape.dtype.is_complex else frames.real
     squares = expand((shape * shape).reshape(1, n_fft), shape=(input.shape[-1], n_fft))
     signal, weights = overlap_added(frames * shape, hop), overlap_added(squares, hop)
     start, end = (n_fft // 2, signal.shape[-1] - n_fft // 2) if center else (0, signal.shape[-1])

@@ -11,7 +11,7 @@ from minigrad.declare.record import results_of
 from minigrad.ops.creation import zeros
 from minigrad.ops.linalg import factors, lu, matrices, pseudo, spectra, systems
 from minigrad.ops.pointwise.compare import where
-from minigrad.ops.pointwise.explog import log
+from minigrad.ops.pointwise.complexes import angle, complex
 from minigrad.runtime.tensor import Tensor
 
 SVD_RESULT: Any = results_of("svd", ("U", "S", "V"))
@@ -61,9 +61,9 @@ def logdet(input: Tensor) -> Tensor:
     principal value.
     """
     systems.SQUARE.expect("logdet", input=input)
-    if input.dtype.is_complex:
-        return log(systems.det(input))
     sign, logabsdet = systems.slogdet(input)
+    if input.dtype.is_complex:
+        return complex(logabsdet, angle(sign))
     return where(sign < 0, math.nan, logabsdet)
 
 

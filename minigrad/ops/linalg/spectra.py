@@ -50,11 +50,12 @@ def expect_no_phase(name: str, turned: Tensor, *gradients: Tensor | None) -> Non
     """Raise GradientError if a loss depends on the phases of complex vectors, which are arbitrary.
 
     turned: the derivatives of the loss with respect to the phases.  gradients: those of the vectors, by which the size
-    of rounding errors is estimated.  A value of a transform cannot be read and is not checked.
+    of rounding errors is estimated; it is at least 1, because gradients may be rounding errors themselves.  A value of
+    a transform cannot be read and is not checked.
     """
     if isinstance(turned, Tracer) or not turned.numel():
         return
-    size = max(float(abs(g.detach()).amax().item()) for g in gradients if g is not None)
+    size = max(1.0, *(float(abs(g.detach()).amax().item()) for g in gradients if g is not None))
     if abs(turned.detach()).amax().item() <= float(np.finfo(turned.dtype.compute).eps) ** 0.4 * size:
         return
     raise GradientError(

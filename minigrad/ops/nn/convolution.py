@@ -26,11 +26,11 @@ from minigrad.declare.variants import family
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.batch_rules import Flags, batched_conv
 from minigrad.ops.pointwise.arithmetic import mul
+from minigrad.ops.pointwise.complexes import complex as complex_of
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.joining import stack
-from minigrad.ops.shape.parts import paired, view_as_real
-from minigrad.ops.shape.rearranging import movedim
-from minigrad.ops.shape.views import reshape
+from minigrad.ops.shape.parts import imag, real
+from minigrad.ops.shape.views import reshape, select
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -148,9 +148,8 @@ def zero(like: Tensor) -> Tensor:
 
 
 def with_parts(x: Tensor, dim: int) -> Tensor:
-    """Return complex numbers as pairs of parts along a new dim."""
-    result: Tensor = movedim(view_as_real(x), -1, dim)
-    return result
+    """Return complex numbers as pairs of parts along a new dim; `mg.jit` does not record a view of pairs."""
+    return stack([real(x), imag(x)], dim)
 
 
 def by_parts(x: Tensor, weight: Tensor, window: Window, adjoint: bool) -> Tensor:
@@ -166,7 +165,8 @@ def by_parts(x: Tensor, weight: Tensor, window: Window, adjoint: bool) -> Tensor
     matrix = reshape(with_parts(both, 3 if adjoint else 1), (2 * rows, 2 * columns, *taps))
     image = reshape(with_parts(x, 2), (x.shape[0], 2 * x.shape[1], *x.shape[2:]))
     y = conv_input(image, matrix, window) if adjoint else conv(image, matrix, zero(matrix), window)
-    return paired(movedim(reshape(y, (y.shape[0], y.shape[1] // 2, 2, *y.shape[2:])), 2, -1))
+    y = reshape(y, (y.shape[0], y.shape[1] // 2, 2, *y.shape[2:]))
+    return complex_of(select(y, 2, 0), select(y, 2, 1))
 
 
 # ---- the public functions, with PyTorch's names ---------------------------------------------------------------------
