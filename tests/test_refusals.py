@@ -57,7 +57,6 @@ def test_a_flag_is_no_text_and_no_other_number(name: str, value: Any) -> None:
             ShapeError,
             r"shape \(5, 5\), that to which target",
         ),
-        (lambda: F.multilabel_soft_margin_loss(ones(1, 3), ones(2, 3)), ShapeError, "to which target broadcasts"),
         (lambda: F.margin_ranking_loss(ones(3, 1), ones(3), ones(3)), ShapeError, "the same number of dims"),
         (lambda: F.cross_entropy(ones(2, 3), ones(2, 3), ignore_index=1), ArgumentError, "must be negative"),
         (lambda: F.softshrink(ones(2), -0.5), ArgumentError, "lambd must not be negative"),
@@ -86,6 +85,36 @@ def test_one_number_is_written_into_elements_that_share_memory() -> None:
         with pytest.raises(mg.StorageError, match=r"index_put_: .*share memory"):
             rows.expand(2, 3).index_put_((index[:1].expand(2),), values, accumulate)
     assert rows.tolist() == [7.0, 1.0, 1.0]
+
+
+WRITES: dict[str, Callable[..., Any]] = {
+    "dtype of values": lambda x, index: x.index_put_((index,), mg.tensor(7.5, mg.float64, "reference")),
+    "int values": lambda x, index: x.index_put_((index,), mg.tensor(7, device="reference")),
+    "mask as indices": lambda x, index: x.index_fill_(0, index == 0, 7.0),
+    "no index": lambda x, index: x.index_put_((None,), x.new_ones(())),
+    "vector as value": lambda x, index: x.index_fill_(0, index, ones(1)),
+    "index out of range": lambda x, index: x.index_fill_(0, index + 9, 7.0),
+    "number as values": lambda x, index: x.index_put_((index,), 7.0),
+}  # fmt: skip
+
+
+@over("name", WRITES)
+def test_elements_that_share_memory_have_the_checks_of_others(name: str) -> None:
+    index, row = mg.tensor([0, 2], device="reference"), mg.zeros(4, device="reference")
+    messages = []
+    for x in (row.expand(3, 4).clone(), row.expand(3, 4)):
+        with pytest.raises((mg.MinigradError, IndexError)) as caught:
+            WRITES[name](x, index)
+        messages.append((caught.type, str(caught.value)))
+    assert messages[0] == messages[1] and row.tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (4,), (3, 1)])
+def test_multilabel_soft_margin_loss_broadcasts_both_operands(shape: tuple[int, ...]) -> None:
+    loss, small, large = F.multilabel_soft_margin_loss, ones(*shape), ones(3, 4)
+    assert loss(large, small).item() == loss(small, large).item() == loss(large, large).item()
+    weighted = loss(small * 2.0, large * 0.5, weight=ones(4) * 3.0)
+    assert weighted.item() == loss(large * 2.0, large * 0.5, weight=ones(4) * 3.0).item()
 
 
 def test_a_sum_of_no_exponentials_has_the_logarithm_minus_infinity() -> None:

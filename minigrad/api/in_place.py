@@ -65,14 +65,18 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def over_repeats(method: Callable[..., Tensor], item_of: Callable[..., Any]) -> Callable[..., Tensor]:
     """Return an in-place method that also writes one number into a tensor whose elements share memory.
 
-    It does not matter then which of these elements is written last.
+    It does not matter then which of these elements is written last.  The method first writes into a copy, so that it
+    checks its arguments.
     item_of: a function of the arguments that returns an index and the value, or None if the values may differ.
     """
 
     @functools.wraps(method)
     def written(x: Tensor, *arguments: Any, **named: Any) -> Tensor:
         overlaps = x.__class__ in PLAIN and not x.layout.is_contiguous and x.layout.may_overlap_itself()
-        entry = item_of(*arguments, **named) if overlaps else None
+        if not overlaps:
+            return method(x, *arguments, **named)
+        method(x.detach().contiguous(), *arguments, **named)
+        entry = item_of(*arguments, **named)
         if entry is None:
             return method(x, *arguments, **named)
         assignment.set_item(x, *entry)
