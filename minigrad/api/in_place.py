@@ -14,6 +14,7 @@ from typing import Any
 
 from minigrad.api.python import item
 from minigrad.core.dtype import DType, bool_, finfo, float32, float64
+from minigrad.core.roles import read_flag
 from minigrad.declare import names
 from minigrad.errors import ArgumentError, DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.ops import casting, creation, random
@@ -150,6 +151,8 @@ def copy_(x: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
 
     A tensor on another device is first moved to the device of x; `non_blocking` is passed to `to`.
     """
+    if non_blocking.__class__ is not bool:
+        read_flag(non_blocking, "copy_", "non_blocking")
     if isinstance(source, Tensor) and source.device is not x.device:
         source = casting.to(source, device=x.device, non_blocking=non_blocking)
     assignment.copy_into(x, source, "copy_", x)
