@@ -50,7 +50,7 @@ def inv_ex(A: Tensor, *, check_errors: builtins.bool = ..., out: Tensor | None =
     """Return (inverse, info): the result of `inv`, and an int32 status for each matrix."""
 
 def ldl_factor(A: Tensor, *, hermitian: Any = ...) -> Any:
-    """Return (LD, pivots) of `ldl_factor_ex`.  Raises ArgumentError for a block of D that is 0."""
+    """Return (LD, pivots) of `ldl_factor_ex`.  Raises ArgumentError for a block of D that is 0 or nan."""
 
 def ldl_factor_ex(A: Tensor, *, hermitian: Any = ..., check_errors: Any = ...) -> Any:
     """Return (LD, pivots, info) with A = P L D L.T P.T, for symmetric matrices; not differentiable, as in PyTorch."""

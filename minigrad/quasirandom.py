@@ -12,9 +12,10 @@ from typing import Any
 
 from minigrad.core.dtype import as_dtype, default_float
 from minigrad.declare.advice import present
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, RecordingError
 from minigrad.ops.creation import tensor
 from minigrad.ops.random import randint
+from minigrad.runtime.hosting import host
 from minigrad.runtime.tensor import Tensor
 
 
@@ -54,8 +55,17 @@ class SobolEngine:
         start = int(randint(2**31 - 1).item()) if seed is None and scramble else seed
         self._points = qmc.Sobol(dimension, scramble=scramble, bits=self.MAXBIT, seed=start)
 
+    def _expect_no_recording(self, name: str) -> None:
+        """Raise RecordingError while a program is recorded, because later calls would not move on."""
+        if host.defer is not None:
+            raise RecordingError(
+                f"jit: SobolEngine.{name} cannot be called in a recorded function, whose later calls would use the "
+                "points of the recording; draw the points outside this function and pass them as an argument"
+            )
+
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: Any = None) -> Tensor:
         """Return the next n points, a tensor (n, dimension) of the default float dtype or of `dtype`."""
+        self._expect_no_recording("draw")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The balance properties", UserWarning)  # PyTorch does not warn
             values = self._points.random(n)
@@ -78,13 +88,16 @@ class SobolEngine:
 
     def reset(self) -> SobolEngine:
         """Return to the start of the sequence."""
+        self._expect_no_recording("reset")
         self._points.reset()
         self.num_generated = 0
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
         """Skip the next n points."""
-        self._points.fast_forward(n)
+        self._expect_no_recording("fast_forward")
+        if n:  # SciPy cannot skip 0 points at the start
+            self._points.fast_forward(n)
         self.num_generated += n
         return self
 

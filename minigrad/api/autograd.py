@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.core.roles import read_flag
 from minigrad.core.storage import ConstantStorage
 from minigrad.declare.advice import defined_above
 from minigrad.errors import DTypeError, GradientError, StorageError
@@ -33,7 +34,7 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
     Raises DTypeError if x is not a float tensor, StorageError for a constant of the program, and GradientError inside a
     transform, or for requires_grad=False on the result of a recorded op.
     """
-    if bool(requires_grad) == x.requires_grad:
+    if read_flag(requires_grad, "requires_grad_", "requires_grad") == x.requires_grad:
         return x
     if isinstance(x, Tracer):
         raise GradientError(

@@ -23,6 +23,7 @@ from minigrad.core.dtype import (
     uint8,
 )
 from minigrad.core.layout import Layout
+from minigrad.core.roles import read_flag
 from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DTypeError
@@ -39,6 +40,7 @@ NAMES = {
 
 def new_tensor(x: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return a copy of data in the dtype and on the device of x; see `mg.tensor`."""
+    read_flag(requires_grad, "new_tensor", "requires_grad")
     creation.expect_float("new_tensor", dtype or x.dtype, requires_grad)
     return creation.tensor(data, dtype or x.dtype, x.device if device is None else device, requires_grad)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from minigrad.api.python import item
 from minigrad.core.dtype import DType, bool_, finfo, float32, float64
+from minigrad.core.roles import read_flag
 from minigrad.declare import names
 from minigrad.errors import ArgumentError, DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.ops import casting, creation, random
@@ -65,14 +66,18 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def over_repeats(method: Callable[..., Tensor], item_of: Callable[..., Any]) -> Callable[..., Tensor]:
     """Return an in-place method that also writes one number into a tensor whose elements share memory.
 
-    It does not matter then which of these elements is written last.
+    It does not matter then which of these elements is written last.  The method first writes into a copy, so that it
+    checks its arguments.
     item_of: a function of the arguments that returns an index and the value, or None if the values may differ.
     """
 
     @functools.wraps(method)
     def written(x: Tensor, *arguments: Any, **named: Any) -> Tensor:
         overlaps = x.__class__ in PLAIN and not x.layout.is_contiguous and x.layout.may_overlap_itself()
-        entry = item_of(*arguments, **named) if overlaps else None
+        if not overlaps:
+            return method(x, *arguments, **named)
+        method(x.detach().contiguous(), *arguments, **named)
+        entry = item_of(*arguments, **named)
         if entry is None:
             return method(x, *arguments, **named)
         assignment.set_item(x, *entry)
@@ -146,6 +151,8 @@ def copy_(x: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
 
     A tensor on another device is first moved to the device of x; `non_blocking` is passed to `to`.
     """
+    if non_blocking.__class__ is not bool:
+        read_flag(non_blocking, "copy_", "non_blocking")
     if isinstance(source, Tensor) and source.device is not x.device:
         source = casting.to(source, device=x.device, non_blocking=non_blocking)
     assignment.copy_into(x, source, "copy_", x)

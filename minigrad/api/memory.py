@@ -17,6 +17,7 @@ from minigrad.api.interop.arrays import from_dlpack
 from minigrad.core.device import CPU
 from minigrad.core.dtype import as_dtype, default_float, float64
 from minigrad.core.layout import Layout
+from minigrad.core.roles import read_flag
 from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DTypeError
@@ -168,6 +169,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """
     expect_tensors("vander", x)
     count = x.shape[0] if N is None else N
+    read_flag(increasing, "vander", "increasing")
     first, last, step = (0, count, 1) if increasing else (count - 1, -1, -1)
     return pow(x.unsqueeze(1), creation.arange(first, last, step, device=x.device))
 
@@ -204,6 +206,8 @@ def window(shape: Callable[..., np.ndarray[Any, Any]], doc: str, **defaults: flo
         window_length: int, periodic: bool = True, *args: float, dtype: Any = None, device: Any = None,
         requires_grad: bool = False, **named: float,
     ) -> Tensor:  # fmt: skip
+        read_flag(periodic, name, "periodic")
+        read_flag(requires_grad, name, "requires_grad")
         kind = default_float() if dtype is None else as_dtype(dtype)
         if not kind.is_float:
             raise DTypeError(f"{name}: dtype must be a floating dtype, got {kind}; pass dtype=mg.float32")

@@ -123,6 +123,11 @@ def _flag(value: Any, op: str, name: str, operands: Sequence[Any]) -> bool:
     )
 
 
+def read_flag(value: Any, op: str, name: str) -> bool:
+    """Return a flag that a function reads itself, instead of its role; raise as the role `Flag` does."""
+    return value if value.__class__ is bool else _flag(value, op, name, ())
+
+
 def _flag_or_none(value: Any, op: str, name: str, operands: Sequence[Any]) -> bool | None:
     return None if value is None else _flag(value, op, name, operands)
 
@@ -281,6 +286,7 @@ Scalar = Annotated[Any, Role("Scalar", "a number", "float", read_scalar)]
 Correction = Annotated[Any, Role("Scalar", "a number, or None for 1", "float | None", _correction)]
 Probability = Annotated[Any, Number(0, 1, noun="probability", example=0.5)]
 Flag = Annotated[bool, Role("Flag", "True or False", "bool", _flag)]
+# Also flags that PyTorch's Python code reads: they may be None, which is false.  Its compiled code refuses None.
 FlagOrNone = Annotated[Any, Role("Flag", "True, False or None", "bool | None", _flag_or_none)]
 Target = Annotated[Any, Role("Target", "the device of the result", "Any", _any)]
 
@@ -288,6 +294,7 @@ Target = Annotated[Any, Role("Target", "the device of the result", "Any", _any)]
 Cast = Annotated[Any, Role("Cast", "a dtype to which the operand is converted first", "Any", _any)]
 Format = Annotated[Any, Role("Format", "the order in which elements lie", "Any", _any)]
 Front = Annotated[Any, Role("Front", "an argument that the function reads, and not the op", "Any", _any)]
+FrontFlag = Annotated[Any, Role("Front", "a flag that the function reads, and not the op", "bool", _flag_or_none)]
 
 AS_IT_COMES = _any  # the `read` function of a role that does not change a value
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from minigrad.core.code import HIDDEN
 from minigrad.core.op import Op
-from minigrad.core.roles import AS_IT_COMES, Cast, Flag, Format, Front, role_of
+from minigrad.core.roles import AS_IT_COMES, Cast, Format, Front, FrontFlag, role_of
 from minigrad.declare.signature import EITHER, EMPTY, KEYWORD, Signature, plain_test, type_of, write_function
 from minigrad.runtime.dispatch import apply, run, steps_of
 from minigrad.runtime.into import write_result
@@ -25,8 +25,9 @@ NAMES: Mapping[str, str] = MappingProxyType({})
 OF_INTS = ("Dim", "Dims", "Int", "Ints", "NewDim", "Order", "Shape", "Size")  # roles of ints and tuples of ints
 CAST = role_of(Cast)
 FORMAT = role_of(Format)
-FLAG = role_of(Flag)
-FRONT_ROLES = (CAST, FORMAT, role_of(Front))  # roles of the parameters that the public function reads instead of the op
+FRONT_FLAG: Any = role_of(FrontFlag)
+# Roles of the parameters that the public function reads instead of the op.
+FRONT_ROLES = (CAST, FORMAT, role_of(Front), FRONT_FLAG)
 
 
 # ---- ops without parameters ------------------------------------------------------------------------------------------
@@ -43,8 +44,8 @@ def fast_path(
     front: parameters that follow the operands, such as "*, alpha=1".  If a call passes another value than the default
     for such a parameter, `otherwise` computes the result from the operands, these parameters and `out`.
     sole: a function that computes a call with only the first operand; the other operands then have the default None.
-    by_number: a function of both operands and `out`, for calls whose second operand is not a plain tensor.  It returns
-    the result, or None if the op itself must run.
+    by_number: a function of all operands and `out`, for calls with an operand that is not a plain tensor; of two
+    operands, it must be the second.  It returns the result, or None if the op itself must run.
     """
     names = ("input",) if len(op.operands) == 1 else tuple(op.operands)
     # Annotations cannot say that at least one operand must be a tensor, and that the others may be numbers.
@@ -120,12 +121,12 @@ def number_lines(signature: Signature, general: str, by_number: str) -> list[str
     weak = f"{HIDDEN}weak({HIDDEN}op, {{x}}, {{like}}.dtype, {{like}})"
     if not signature.numbers or not others:
         return [f"if not ({' and '.join(plain.values())}):", f"    {general}"]
+    answer = [
+        f"    {HIDDEN}found = {HIDDEN}by_number{by_number}",
+        f"    if {HIDDEN}found is not None:",
+        f"        return {HIDDEN}found",
+    ]
     if len(others) == 1:
-        answer = [
-            f"    {HIDDEN}found = {HIDDEN}by_number{by_number}",
-            f"    if {HIDDEN}found is not None:",
-            f"        return {HIDDEN}found",
-        ]
         a, b = signature.operands
         return [
             f"if {b}.__class__ not in {HIDDEN}plain:",
@@ -142,6 +143,7 @@ def number_lines(signature: Signature, general: str, by_number: str) -> list[str
     xs = ", ".join(signature.operands)
     return [
         f"if not ({' and '.join(plain.values())}):",
+        *(answer if by_number else []),
         f"    if {plain[first]} and {fits}:",
         *[f"        {x} = {x} if {plain[x]} else {weak.format(x=x, like=first)}" for x in others],
         f"    elif {' and '.join([f'({plain[x]} or {number[x]})' for x in signature.operands])}:",
@@ -181,6 +183,8 @@ def planned_body(
         operands = f"*{signature.many}, "
     elif signature.operands:
         lines += [f"if not ({plain_test(signature)}):", f"    {operands}= {HIDDEN}check({HIDDEN}op, ({operands}))"]
+    for key in [key for key in given if signature.role(key) is FRONT_FLAG]:
+        lines.append(f"{HIDDEN}read_flag({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
     if otherwise is not None:
         lines += [
             f"{HIDDEN}found = {HIDDEN}otherwise({', '.join([*given, *(['out'] if out else ())])})",
@@ -377,7 +381,7 @@ def composed_body(op: Op, out: bool, floats: bool, repeats: bool) -> list[str]:
             lines.append(f"{HIDDEN}hold_{k}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
     for key, role in op.roles.items():
         if role.read is not AS_IT_COMES:
-            test = f"if {key}.__class__ is not bool: " * (role is FLAG)  # True and False are in canonical form
+            test = f"if {key}.__class__ is not bool: " * (role.name == "Flag")  # True and False are in canonical form
             lines.append(f"{test}{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
     casts = [p.name for p in signature.parameters if role_of(p.annotation) is CAST]
     if floats:

@@ -22,6 +22,7 @@ from minigrad.core.requests import reducing as of_reducer
 from minigrad.core.roles import Cast, Dims, Flag, role_of
 from minigrad.declare import rules
 from minigrad.declare.bodies import (
+    FRONT_FLAG,
     FRONT_ROLES,
     composed_body,
     fast_path,
@@ -416,7 +417,8 @@ def names_of(op: Op) -> dict[str, Any]:
     return {
         "op": op, "plain": PLAIN, "numbers": NUMBERS, "call": call_present if op.signature.optional else call,
         "check": expect_operands, "in_dtype": call_in_dtype, "float": as_float, "canonical": canonical,
-        "list": tensor_list, "several": several, "format": in_format, **planned_names(op),
+        "list": tensor_list, "several": several, "format": in_format, "read_flag": FRONT_FLAG.read,
+        **planned_names(op),
     }  # fmt: skip
 
 

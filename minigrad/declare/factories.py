@@ -19,7 +19,7 @@ from minigrad.core.device import default_device
 from minigrad.core.formats import strided
 from minigrad.core.op import Op
 from minigrad.core.plans import keep
-from minigrad.core.roles import Flag, role_of
+from minigrad.core.roles import FlagOrNone, role_of
 from minigrad.declare.signature import OUT
 from minigrad.errors import ArgumentError
 from minigrad.runtime.dispatch import apply, runner
@@ -28,7 +28,7 @@ from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
 from minigrad.runtime.var import Var
 
-FLAG: Any = role_of(Flag)
+FLAG: Any = role_of(FlagOrNone)
 CALLS = 1024  # the number of calls that each function stores
 SEQUENCES = ("arange", "linspace", "logspace")  # an `out` with as many elements keeps its shape
 NUMBERS, LISTS = (int, float), (tuple, list)

@@ -13,6 +13,7 @@ from typing import Any
 
 from minigrad.core.device import as_device, default_device
 from minigrad.core.dtype import as_dtype, default_float
+from minigrad.core.roles import read_flag
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import DTypeError, StateError
 from minigrad.ops.creation import empty, tensor
@@ -31,6 +32,7 @@ class ParameterKind(type):
 
     def __call__(cls, data: Any = None, requires_grad: bool = True) -> Var:
         """Return a leaf that shares the memory of a tensor, or has a copy of other data."""
+        read_flag(requires_grad, "Parameter", "requires_grad")
         if data is None:
             data = []
         made: Any = data.detach() if isinstance(data, Tensor) else Var(data)
@@ -231,7 +233,7 @@ class UninitializedParameter(Uninitialized, Var):
     def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(device, dtype)
         self._grad = self.name = None
-        self.trained = requires_grad
+        self.trained = read_flag(requires_grad, "UninitializedParameter", "requires_grad")
 
     @property
     def is_variable(self) -> bool:  # type: ignore[override]
@@ -240,7 +242,7 @@ class UninitializedParameter(Uninitialized, Var):
 
     def requires_grad_(self, requires_grad: bool = True) -> UninitializedParameter:
         """Set whether the parameter will require a gradient, and return it."""
-        self.trained = requires_grad
+        self.trained = read_flag(requires_grad, "requires_grad_", "requires_grad")
         return self
 
     def become(self, values: Tensor) -> None:

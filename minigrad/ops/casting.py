@@ -16,7 +16,7 @@ from minigrad.core.dtype import DType, as_dtype, bool_, expect_no_loss
 from minigrad.core.formats import ROW_MAJOR
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
-from minigrad.core.roles import Format, Target
+from minigrad.core.roles import Format, Target, read_flag
 from minigrad.declare.decorators import composed, elementwise, kernel, public
 from minigrad.declare.forms import handed_on, in_format
 from minigrad.declare.rules import Pair, joint, same_shape
@@ -112,10 +112,13 @@ def to(
         and args[0].__class__ is DType
         and dtype is None
         and device is None
-        and not copy
+        and copy is False
+        and non_blocking is False
         and memory_format is None
     ):
         return x if x.dtype is args[0] else cast_to(x, args[0])
+    read_flag(copy, "to", "copy")
+    read_flag(non_blocking, "to", "non_blocking")
     count = next((k for k in range(3) if not isinstance(args[len(args) - k - 1] if k < len(args) else None, bool)), 0)
     if memory_format is not None or count:  # PyTorch also accepts the two flags by position
         flags: Any = (*args[len(args) - count :], *(non_blocking, copy)[count:])

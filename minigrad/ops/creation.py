@@ -21,7 +21,7 @@ from minigrad.core.formats import expect_format, layout_in
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.requests import Arange, Copy
-from minigrad.core.roles import Shape, Size
+from minigrad.core.roles import Shape, Size, read_flag
 from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.core.strides import extent
@@ -46,6 +46,8 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     Raises ShapeError for ragged lists, DTypeError for an element that is not a number, or for requires_grad with
     integers.
     """
+    if requires_grad.__class__ is not bool:
+        read_flag(requires_grad, "tensor", "requires_grad")
     check = partial(expect_float, "tensor", requires_grad=True) if requires_grad else None
     return leaf(Tensor(*store(data, dtype, device, check=check)), requires_grad)
 

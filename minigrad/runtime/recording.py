@@ -12,6 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
+from minigrad.core.roles import read_flag
 from minigrad.errors import GradientError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -156,7 +157,7 @@ class set_grad_enabled(_GradMode):
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
-        self.enabled, self.before = bool(mode), bool(_enabled.get(True))
+        self.enabled, self.before = read_flag(mode, "set_grad_enabled", "mode"), bool(_enabled.get(True))
         _enabled.set(self.enabled)
 
     def __enter__(self) -> None:

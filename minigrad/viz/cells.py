@@ -158,7 +158,9 @@ def text_of(value: complex, floating: bool) -> str:
 
 def mark(value: complex) -> str:
     """Return the letter for a value that is not finite, otherwise ""; a complex infinity has no sign."""
-    return "n" if cmath.isnan(value) else "" if cmath.isfinite(value) else "+" if is_warm(value) else "-"
+    if cmath.isinf(value):  # a complex infinity may have a nan as its other part
+        return "+" if is_warm(value) else "-"
+    return "n" if cmath.isnan(value) else ""
 
 
 def is_warm(value: complex) -> bool:

@@ -117,12 +117,12 @@ def summary(s: Statistics, numbers: np.ndarray[Any, Any]) -> list[str]:
 
 def look(value: complex, s: Statistics) -> tuple[str, str]:
     """Return the color and the opacity that represent a value."""
-    if cmath.isnan(value):
+    if mark(value) == "n":
         return ODD, "1"
     if value == 0:
         return "none", ""
     colour = LIGHT["warm" if is_warm(value) else "cold"]
-    if isinstance(value, complex):
+    if isinstance(value, complex) and not cmath.isnan(value):
         colour = "#" + bytes(hues(np.array(value)).astype(np.uint8).tolist()).hex()
     return colour, f"{max(0.08, s.share(value)):.2f}"
 
@@ -227,7 +227,10 @@ def as_text(matrices: Sequence[Matrix], s: Statistics, notes: Sequence[str], spe
     bars = "".join(BLOCKS[math.ceil(8 * count / peak)] for count in s.counts.tolist())
     lines = [*notes, f"histogram  {s.edges[0]:.4g} {bars} {s.edges[-1]:.4g}"]
     if not spelled:
-        lines.append(f"1 to 9 are above 0, a to i below, . is 0; 9 or i is {s.most:.4g}; n nan, + inf, - -inf")
+        signed = "1 to 9 are above 0, a to i below, . is 0; 9 or i is {:.4g}; n nan, + inf, - -inf"
+        whole = "1 to 9 are magnitudes, . is 0; 9 is {:.4g}; n nan, + inf"
+        is_complex = isinstance(matrices[0].rows[0][0].value, complex)
+        lines.append((whole if is_complex else signed).format(s.most))
     width = 1 if not spelled else 2 + max(len(cell.text) for m in matrices for row in m.rows for cell in row)
     beside: list[list[str]] = []
     for m in matrices:

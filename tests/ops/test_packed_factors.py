@@ -79,6 +79,14 @@ def test_ldl_factors_are_packed_as_lapack_packs_them() -> None:
     assert mg.linalg.ldl_factor_ex(tensor(np.diag([1.0, 0.0]))).info.item() == 2
 
 
+def test_ldl_factors_of_a_nan_have_a_status() -> None:
+    A = mg.tensor([[2.0, 1.0], [1.0, mg.nan]], device="reference")
+    LD, pivots, info = mg.linalg.ldl_factor_ex(A)  # the results of PyTorch 2.13
+    assert str(LD.tolist()) == "[[2.0, 0.0], [0.5, nan]]" and pivots.tolist() == [1, 2] and info.item() == 2
+    L, _, info = mg.linalg.ldl_factor_ex(mg.tensor([[2.0, mg.nan], [mg.nan, 1.0]], device="reference"))
+    assert str(L.tolist()) == "[[2.0, 0.0], [nan, nan]]" and info.item() == 2
+
+
 def test_low_rank_factors_multiply_to_the_matrix() -> None:
     matrix = A[:, :2] @ A[:2]
     for x in (matrix, matrix.T):

@@ -7,6 +7,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError
+from minigrad.viz.cells import mark
+from minigrad.viz.heat import look
 
 pytestmark = pytest.mark.usefixtures("reference")
 
@@ -49,7 +51,15 @@ def test_a_heat_map_shows_magnitudes_and_angles() -> None:
     turned = mg.viz.tensor(x * 1j)
     assert turned.statistics.high == 5.0 and turned.svg != picture.svg
     many = mg.viz.tensor(mg.tensor(np.exp(1j * np.arange(400.0)).reshape(20, 20)))
-    assert "magnitudes 1 to 1" in str(many)
+    assert "magnitudes 1 to 1" in str(many) and "1 to 9 are magnitudes, . is 0; 9 is 1; n nan, + inf" in str(many)
+
+
+def test_an_infinity_with_a_nan_is_drawn_and_counted_as_infinite() -> None:
+    odd = complex(-np.inf, np.nan)
+    picture = mg.viz.tensor(mg.tensor([odd, 1j]))
+    assert (picture.statistics.nans, picture.statistics.infinities) == (0, 1)
+    infinite, undefined = (look(value, picture.statistics)[0] for value in (odd, complex("nan")))
+    assert infinite != undefined and mark(odd) == "+" and mark(complex("nan")) == "n"
 
 
 def test_the_image_of_a_complex_tensor_has_the_hue_of_the_angle() -> None:

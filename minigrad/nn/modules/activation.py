@@ -93,10 +93,10 @@ class Hardtanh(Activation, of=F.hardtanh):
         for old, name in (("min_value", "min_val"), ("max_value", "max_val")):
             value = fields.pop(old)
             fields[name] = fields[name] if value is None else value
-        if not fields["min_val"] <= fields["max_val"]:
+        if not fields["min_val"] < fields["max_val"]:
             raise ArgumentError(
-                f"Hardtanh: min_val must be at most max_val, got {fields['min_val']} and {fields['max_val']}; exchange "
-                "them"
+                f"Hardtanh: min_val must be less than max_val, got {fields['min_val']} and {fields['max_val']}; pass "
+                "an interval"
             )
         return fields
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.core.roles import Choice, Flag, Number, role_of
+from minigrad.core.roles import Choice, Number, read_flag
 from minigrad.errors import ArgumentError, ShapeError, warn
 from minigrad.nn import functional as F
 from minigrad.nn.init import uniform_
@@ -22,7 +22,6 @@ from minigrad.ops.creation import empty, zeros
 from minigrad.ops.shape.joining import cat, stack
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
-FLAG: Any = role_of(Flag)
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
 
@@ -53,13 +52,16 @@ class RNNBase(Module):
         super().__init__()
         name = type(self).__name__
         Choice(*STEPS).expect(name, mode=mode)
-        for flag, value in (("bias", bias), ("batch_first", batch_first), ("bidirectional", bidirectional)):
-            FLAG.read(value, name, flag, ())
+        for flag, value in (("bias", bias), ("batch_first", batch_first)):
+            read_flag(value, name, flag)
+        bidirectional = bidirectional is not None and read_flag(bidirectional, name, "bidirectional")
         if min(input_size, hidden_size, num_layers) < 1:
             raise ArgumentError(
                 f"{name}: expected positive sizes, got input_size={input_size}, hidden_size={hidden_size}, "
                 f"num_layers={num_layers}; pass at least 1 for each size"
             )
+        if isinstance(dropout, bool):
+            raise ArgumentError(f"{name}: dropout must be a probability, got {dropout}; pass dropout=0.1, for example")
         Number(0, 1, noun="probability", example=0.1).expect(name, dropout=dropout)
         if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):
             raise ArgumentError(

@@ -19,7 +19,7 @@ from minigrad.core.device import CPU
 from minigrad.core.dtype import as_dtype, int32, int64, promote
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Bounds, Insert, ScatterAdd, reducing
-from minigrad.core.roles import Choice, Dim, Flag, Front, Int, Number, Scalar, Size
+from minigrad.core.roles import Choice, Dim, Flag, FrontFlag, Int, Number, Scalar, Size
 from minigrad.core.storage import Storage
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.rules import index_dtype, same_shape, twice, values_and_positions
@@ -46,7 +46,7 @@ def _k_first(op: Op, input: Spec, *, k: int, dim: int, **params: Any) -> tuple[i
 
 
 @kernel(dtype=index_dtype, shape=same_shape, batch="along", method=True)
-def argsort(backend, out, input: Tensor, dim: Dim = -1, descending: Flag = False, stable: Front = False):
+def argsort(backend, out, input: Tensor, dim: Dim = -1, descending: Flag = False, stable: FrontFlag = False):
     """Return the positions that sort the elements along `dim`.
 
     Sorting is always stable, and nan counts as the largest element.
@@ -65,7 +65,7 @@ SORTED: dict[str, Any] = {
 
 
 @kernel(shape=twice(same_shape), **SORTED)
-def sort(backend, values, indices, input: Tensor, dim: Dim = -1, descending: Flag = False, stable: Front = False):
+def sort(backend, values, indices, input: Tensor, dim: Dim = -1, descending: Flag = False, stable: FrontFlag = False):
     """Return the elements sorted along `dim`, and their positions in the input, as (values, indices).
 
     nan counts as the largest element.
@@ -77,7 +77,9 @@ def sort(backend, values, indices, input: Tensor, dim: Dim = -1, descending: Fla
 
 
 @kernel(shape=twice(_k_first), **SORTED)
-def topk(backend, values, indices, input: Tensor, k: Int, dim: Dim = -1, largest: Flag = True, sorted: Front = True):
+def topk(
+    backend, values, indices, input: Tensor, k: Int, dim: Dim = -1, largest: Flag = True, sorted: FrontFlag = True
+):
     """Return the k largest or smallest elements along `dim`, and their positions, as (values, indices).
 
     If elements are tied, the first positions are selected.  nan counts as the largest element.

@@ -36,7 +36,7 @@ def pivot_of(A: Array, k: int) -> tuple[int, int]:
     row = k + 1 + int(np.argmax(below)) if len(below) else k
     largest = np.max(below, initial=0.0)
     others = max(np.max(abs(part), initial=0.0) for part in (A[row, k:row], A[row + 1 :, row]))
-    if corner >= RATIO * largest or corner * others >= RATIO * largest * largest:
+    if math.isnan(corner + largest) or corner >= RATIO * largest or corner * others >= RATIO * largest * largest:
         return k, 1
     return row, 1 if abs(A[row, row]) >= RATIO * others else 2
 
@@ -56,7 +56,7 @@ def factorize(A: Array) -> tuple[Array, int]:
                 A[j, k], A[p, k] = A[p, k], A[j, k]
         block = A[k:after, k:after]
         block = np.tril(block) + np.tril(block, -1).T
-        if size == 1 and block[0, 0] == 0:
+        if size == 1 and not abs(block[0, 0]) > 0:  # 0 or nan
             info = info or k + 1
         else:
             left = A[after:, k:after].copy()
@@ -102,21 +102,21 @@ def ldl_factor_ex(A: Tensor, *, hermitian: Flag = False, check_errors: Flag = Fa
     A: matrices (..., n, n), of which the lower triangle is read.
     LD: D on the diagonal and, in its 2x2 blocks, below it; L, without its ones, below the diagonal.
     pivots: the row, counted from 1, that each step exchanged; it is negative, twice, for a 2x2 block.
-    info: 0, or the first step whose block of D is 0, counted from 1.
+    info: 0, or the first step whose block of D is 0 or nan, counted from 1.
     hermitian: no effect on real matrices.  check_errors: whether to raise ArgumentError unless info is 0.
     """
     matrices = each_matrix("ldl_factor_ex", A)
     steps = [factorize(matrix) for matrix in matrices]
     pivots, info = (np.array([step[k] for step in steps], np.int32) for k in range(2))
-    message = "ldl_factor: D must be regular, but one of its blocks is 0 for ", describe(A), "; use mg.linalg.lstsq"
-    check(not (check_errors and info.any()), ArgumentError, *message)
+    message = "ldl_factor: D must be regular, but one of its blocks is 0 or nan for "
+    check(not (check_errors and info.any()), ArgumentError, message, describe(A), "; use mg.linalg.lstsq")
     parts = (np.tril(matrices), A.shape), (pivots, A.shape[:-1]), (info, A.shape[:-2])
     return FACTOR_EX(*[tensor(values.reshape(shape), device=A.device) for values, shape in parts])
 
 
 @public(namespace=LINALG)
 def ldl_factor(A: Tensor, *, hermitian: Flag = False) -> Any:
-    """Return (LD, pivots) of `ldl_factor_ex`.  Raises ArgumentError for a block of D that is 0.
+    """Return (LD, pivots) of `ldl_factor_ex`.  Raises ArgumentError for a block of D that is 0 or nan.
 
     A: symmetric matrices (..., n, n), of which the lower triangle is read.  hermitian: no effect on real matrices.
     """

@@ -11,11 +11,11 @@ from typing import Any
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import float32
 from minigrad.core.op import Op, Spec
-from minigrad.core.roles import Choice, Dim, Flag, Number, Scalar
+from minigrad.core.roles import Choice, Dim, Flag, FlagOrNone, Number, Scalar
 from minigrad.declare.decorators import composed, elementwise, kernel, scalar
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import floating, joint, number, real_to_float, to_float
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError, ShapeError, check
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import zeros_like
@@ -146,7 +146,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 @composed()
 def rrelu(
-    input: Tensor, lower: Scalar = 1.0 / 8, upper: Scalar = 1.0 / 3, training: Flag = False, inplace: Flag = False
+    input: Tensor, lower: Scalar = 1.0 / 8, upper: Scalar = 1.0 / 3, training: Flag = False, inplace: FlagOrNone = False
 ) -> Tensor:
     """Return input where it is positive, otherwise input times a factor.
 
@@ -257,6 +257,13 @@ def hardsigmoid(x):
     return 0 if x <= -3 else 1 if x >= 3 else (x + 3) / 6
 
 
+def expect_bounds(input, min_val, max_val, out):
+    """Raise ArgumentError for a lower bound that is above the upper bound, if both are numbers."""
+    numbers = not isinstance(min_val, Tensor) and not isinstance(max_val, Tensor)
+    message = "hardtanh: min_val must be at most max_val, got ", min_val, " and ", max_val, "; exchange them"
+    check(not numbers or not min_val > max_val, ArgumentError, *message)
+
+
 @elementwise(
     dtype=to_float,
     vjp=(
@@ -265,12 +272,14 @@ def hardsigmoid(x):
         lambda g, input, min_val, max_val: ((input >= max_val) & (input > min_val)).where_cond(g, 0.0),
     ),
     inplace=True,
+    by_number=expect_bounds,
 )
 def hardtanh(input, min_val=-1.0, max_val=1.0):
     """Return min(max(input, min_val), max_val); nan stays nan.
 
     Gradient: for input, g where min_val < input < max_val or at nan, and 0 elsewhere. Where the input is at a bound or
     outside, this bound receives g.
+    Raises ArgumentError for numbers with min_val > max_val.
     """
     high = max_val if input >= max_val else input
     return min_val if input <= min_val else high

@@ -67,7 +67,9 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any, *, name: str, dims: int
     adaptive_max_pool1d="Return the largest element of each of `output_size` windows along the last dim",
     adaptive_max_pool3d="Return the largest element of each of `output_size` windows of the last three dims",
 )
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False, *, name: str, dims: int) -> Any:
+def adaptive_max_pool2d(
+    input: Tensor, output_size: Any, return_indices: bool | None = False, *, name: str, dims: int
+) -> Any:
     """Return the largest element of each window of images, with windows such that the result has a given size.
 
     output_size: as for `adaptive_avg_pool2d`, which has the same windows.

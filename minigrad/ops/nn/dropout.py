@@ -11,7 +11,7 @@ from typing import Annotated
 
 from minigrad.core.conditions import Floating, Ndim
 from minigrad.core.dtype import float32
-from minigrad.core.roles import Dim, Flag, Probability, Scalar
+from minigrad.core.roles import Dim, Flag, FlagOrNone, Probability, Scalar
 from minigrad.declare.decorators import composed
 from minigrad.errors import warn
 from minigrad.ops.casting import cast
@@ -29,7 +29,7 @@ SATURATION = 1.7580993408473766
 
 
 @composed(channels_last=True)
-def dropout(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
+def dropout(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: FlagOrNone = False) -> Tensor:
     """Set each element to 0 with probability p, and divide the other elements by 1 - p.
 
     If training is False or p is 0, the result is the input itself.  If p is 1, all elements become 0.
@@ -43,20 +43,20 @@ def dropout(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace:
 @composed()
 def dropout1d(
     input: Annotated[Tensor, Ndim(2, 3, advice="use dropout for other numbers of dims")], p: Probability = 0.5,
-    training: Flag = True, inplace: Flag = False,
+    training: Flag = True, inplace: FlagOrNone = False,
 ) -> Tensor:  # fmt: skip
     """Apply `dropout` to whole channels of signals (N, C, L) or (C, L)."""
     return dropped("dropout1d", input, channels(input, input.ndim - 1), p, training, inplace)
 
 
 @composed(channels_last=True)
-def dropout2d(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
+def dropout2d(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: FlagOrNone = False) -> Tensor:
     """Apply `dropout` to whole channels, dim 1, of images (N, C, H, W); with three dims, dim 0 is the batch."""
     return dropped("dropout2d", input, channels(input, 2), p, training, inplace)
 
 
 @composed(channels_last=True)
-def dropout3d(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
+def dropout3d(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: FlagOrNone = False) -> Tensor:
     """Apply `dropout` to whole channels of volumes (N, C, D, H, W) or (C, D, H, W)."""
     if input.ndim not in (4, 5):
         warn(
@@ -67,7 +67,7 @@ def dropout3d(input: Tensor, p: Probability = 0.5, training: Flag = True, inplac
 
 
 @composed()
-def alpha_dropout(input: Tensor, p: Probability = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor:
+def alpha_dropout(input: Tensor, p: Probability = 0.5, training: Flag = False, inplace: FlagOrNone = False) -> Tensor:
     """Apply dropout that preserves mean 0 and variance 1.
 
     Dropped elements get the limit of selu for large negative inputs, and all elements are then scaled and shifted.
@@ -76,7 +76,9 @@ def alpha_dropout(input: Tensor, p: Probability = 0.5, training: Flag = False, i
 
 
 @composed()
-def feature_alpha_dropout(input: Tensor, p: Probability = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor:
+def feature_alpha_dropout(
+    input: Tensor, p: Probability = 0.5, training: Flag = False, inplace: FlagOrNone = False
+) -> Tensor:
     """Apply `alpha_dropout` to whole channels, which are dim 1."""
     return dropped("feature_alpha_dropout", input, channels(input, 2), p, training, inplace, alpha=True)
 
@@ -112,7 +114,7 @@ def dropped(
 
 @composed()
 def gumbel_softmax(
-    logits: Annotated[Tensor, Floating], tau: Scalar = 1, hard: Flag = False, eps: Scalar = 1e-10, dim: Dim = -1
+    logits: Annotated[Tensor, Floating], tau: Scalar = 1, hard: FlagOrNone = False, eps: Scalar = 1e-10, dim: Dim = -1
 ) -> Tensor:
     """Return a differentiable sample of classes: softmax((logits + noise)/tau), with Gumbel noise.
 

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from minigrad.core.conditions import expect_same
-from minigrad.core.roles import Flag, Scalar
+from minigrad.core.roles import Flag, FlagOrNone, Scalar
 from minigrad.declare.decorators import composed, elementwise, scalar
 from minigrad.errors import ShapeError
 from minigrad.ops.nn.loss import floats, joined, named_reduction
@@ -173,7 +173,12 @@ def poisson_nll_loss(
 
 @composed()
 def gaussian_nll_loss(
-    input: Tensor, target: Tensor, var: Tensor | float, full: Flag = False, eps: Scalar = 1e-06, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | float,
+    full: FlagOrNone = False,
+    eps: Scalar = 1e-06,
+    reduction: str = "mean",
 ) -> Tensor:
     """Return the negative log-likelihood of normally distributed targets: (log(var) + (input - target)**2 / var)/2.
 

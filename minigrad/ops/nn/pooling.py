@@ -31,7 +31,7 @@ from minigrad.runtime.tensor import Tensor, describe
 )
 def max_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
-    dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False, *, name: str, dims: int,
+    dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool | None = False, *, name: str, dims: int,
 ) -> Any:  # fmt: skip
     """Return the largest element of each window of images (N, C, H, W), or of one image (C, H, W).
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from minigrad.core.dtype import int64
-from minigrad.core.roles import Choice, Flag
+from minigrad.core.roles import Choice, FlagOrNone
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed, public
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
@@ -36,7 +36,7 @@ Sizes = tuple[int, ...]
 def interpolate(input: Tensor, size: int | Sequence[int] | None = None,
                 scale_factor: float | Sequence[float] | None = None, mode: Annotated[str, Choice(*MODES)] = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
-                antialias: Flag = False) -> Tensor:  # fmt: skip
+                antialias: FlagOrNone = False) -> Tensor:  # fmt: skip
     """Return images with one to three spatial dims (N, C, ...) at another size.
 
     size: the spatial sizes of the result, one int for all dims or one per dim; the alternative is `scale_factor`.
