@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from minigrad.core.roles import read_flag
 from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import fill, zeros
@@ -59,6 +60,12 @@ def end_of(y: Tensor) -> Node:
     """Return the start of a backward pass from y: the node of the current state of its memory, or the Var itself."""
     result = current(y)
     return y if result is None else result
+
+
+def kept(name: str, retain_graph: bool | None, create_graph: bool) -> bool:
+    """Return whether saved values are kept, by default the value of `create_graph`; `name` is for messages."""
+    create = read_flag(create_graph, name, "create_graph")
+    return create if retain_graph is None else read_flag(retain_graph, name, "retain_graph")
 
 
 def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:

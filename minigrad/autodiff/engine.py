@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from minigrad.autodiff.checks import Node, check, check_reached, check_seed, chosen, listed_tensors, node_of, seed
+from minigrad.autodiff.checks import Node, check, check_reached, check_seed, chosen, kept, listed_tensors, node_of, seed
 from minigrad.autodiff.convention import conjugated, for_users
 from minigrad.autodiff.grads import PARTS, Early, GradStore, added_in_place, collected, keep, kept_nodes
 from minigrad.autodiff.hooks import hooked, hooked_leaf, looked_at
 from minigrad.autodiff.owning import apart, handed_out, never_owned, sole
-from minigrad.core.roles import read_flag
 from minigrad.errors import GradientError
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.runtime.graph import BackpropOp, Output
@@ -27,12 +26,6 @@ from minigrad.runtime.tracers import Tracer
 
 Gradients = Sequence[Tensor | None]
 NO_TARGETS: Mapping[int, Node] = {}
-
-
-def retains(name: str, retain_graph: bool | None, create_graph: bool) -> bool:
-    """Return whether saved values are kept, by default the value of `create_graph`; `name` is for messages."""
-    create = read_flag(create_graph, name, "create_graph")
-    return create if retain_graph is None else read_flag(retain_graph, name, "retain_graph")
 
 
 def backward(
@@ -49,7 +42,7 @@ def backward(
     adds to `.grad` in place only if no other object refers to this tensor, so gradients that you stored do not change.
     Raises GradientError if y does not require a gradient, or its graph has been freed.
     """
-    retain = retains("backward", retain_graph, create_graph)
+    retain = kept("backward", retain_graph, create_graph)
     xs = None if inputs is None else chosen("backward", inputs)
     store = GradStore()
     pairs = walk([y], [gradient], xs, retain, create_graph, "backward", store=store if xs is None else None)
@@ -75,7 +68,7 @@ def grad(
     cotangents = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(ys))
     if len(cotangents) != len(ys):
         raise GradientError(f"grad: grad_outputs must have {len(ys)} entries, one per output, got {len(cotangents)}")
-    retain = retains("grad", retain_graph, create_graph)
+    retain = kept("grad", retain_graph, create_graph)
     pairs = walk(ys, cotangents, xs, retain, create_graph, "grad", allow_unused)
     if not pairs or not isinstance(pairs[0][1], Tracer):  # values of transforms have no memory
         pairs = handed_out(pairs, False, create_graph)

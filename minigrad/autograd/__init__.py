@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.autodiff import engine
 from minigrad.autodiff.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-from minigrad.autodiff.checks import chosen, listed_tensors
+from minigrad.autodiff.checks import chosen, kept, listed_tensors
 from minigrad.autodiff.function import Function
 from minigrad.autodiff.grads import GradStore, collected
 from minigrad.autodiff.owning import handed_out
@@ -118,7 +118,7 @@ def in_batches(
         engine.grad(ys, xs, [None if g is None else g[k] for g in cotangents], True, create, unused or zeros)
         for k in range(counts.pop())
     ]
-    if not engine.retains("autograd.grad", retain, create):
+    if not kept("autograd.grad", retain, create):
         for node in engine.reachable([engine.node_of(y) for y in ys])[0]:
             node.saved = None if node.saved else node.saved
     columns = [[zeros_like(x) if g is None and zeros else g for g in partials] for x, partials in zip(xs, zip(*rows))]
@@ -146,7 +146,7 @@ def backward(
         raise ArgumentError("autograd.backward: grad_variables is the old name of grad_tensors; pass grad_tensors=...")
     ys, cotangents = with_cotangents("autograd.backward", tensors, grad_tensors)
     xs = None if inputs is None else chosen("backward", inputs)
-    retain = engine.retains("autograd.backward", retain_graph, create_graph)
+    retain = kept("autograd.backward", retain_graph, create_graph)
     store = GradStore()
     early = store if xs is None else None
     pairs = engine.walk(ys, cotangents, xs, retain, create_graph, "autograd.backward", store=early)

@@ -20,7 +20,7 @@ from minigrad.backends.listing import Lists
 from minigrad.backends.steps import Steps
 from minigrad.backends.transfers import Transfers
 from minigrad.core.device import Device
-from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
 from minigrad.core.requests import Request
 from minigrad.core.storage import Storage
@@ -51,15 +51,11 @@ class Backend(Calls, Transfers, Lists, ABC):
     """Base class of the backends: the memory and the kernels of one kind of device.
 
     record: the class of the records that services receive.
-    shares_parts: whether the parts of complex numbers are views of their memory.
+    shares_parts: whether x.real is a view of x.  fast_products: the dtypes of half precision with fast products.
     """
 
     record: type[Steps] = Steps
-    shares_parts = True
-
-    def product_dtype(self, dtype: DType) -> DType:
-        """Return the dtype to which the operands of several products are best converted before the first one."""
-        return as_dtype(dtype.compute)
+    shares_parts, fast_products = True, frozenset[DType]()
 
     # ---- memory ----
 

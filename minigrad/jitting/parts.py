@@ -51,8 +51,8 @@ def check_parts(program: Program, results: Collection[int]) -> None:
         changes = [writes[whole], calls] if existed else [writes[whole]]
         changed = min([next(iter(each[bisect(each, k) :]), end) for each in changes])
         last = end if part in results else used[part]
-        shared = existed or whole in results or shown[view_of(item)] > 1
-        if changed < last or writes[part][-1] > k or (shared and part in results):
+        visible = existed or whole in results or shown[view_of(item)] > 1
+        if changed < last or writes[part][-1] > k or (visible and part in results):
             raise RecordingError(
                 f"{item.line}: jit: the function writes complex numbers or their parts while x.real or x.imag shows "
                 "them, or returns such a view of existing memory, but a program copies the parts; write x.real.clone()"

@@ -163,7 +163,7 @@ class Recording:
             self.outside.check()
             self.results = [self.result_of(x) for x in self.leaves]
             self.final = self.gradients()
-            check_parts(self.program, self.shared_slots())
+            check_parts(self.program, self.visible_slots())
             self.check_other_dtypes()
             counts = {twin: twin.version - real.version for real, twin in self.storages.items()}
             self.versions = {
@@ -179,7 +179,7 @@ class Recording:
             turn.recording -= 1
             sys.setswitchinterval(interval)
 
-    def shared_slots(self) -> set[int]:
+    def visible_slots(self) -> set[int]:
         """Return the slots of results and of gradients, which the caller sees after or during a call."""
         pairs = [*self.final, *[pair for each in self.program.items for pair in getattr(each, "gradients", ())]]
         return {leaf.slot for leaf in (*self.results, *[g for _, g in pairs]) if isinstance(leaf, Made)}

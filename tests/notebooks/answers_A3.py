@@ -148,5 +148,5 @@ PRINTED = [
     "step   0: 0.4865884568     PyTorch's 0.4865884568\nstep   1: 2.159842707      PyTorch's 0.472600162\n",
     " ratio 32.0\n",
     "the same to nine digits\n",
-    "has no attribute 'eig': if no gradient is required, use NumPy's function, which accepts tensors",
+    "has no attribute 'sparse_coo_tensor': there are no sparse tensors; mg.gather and mg.scatter_add work by index",
 ]

@@ -58,8 +58,9 @@ class CpuBackend(HostMemory):
         self.kernels: dict[Any, NativeKernel] = {}
         self.compiled: dict[Any, Any] = {}
 
-    def product_dtype(self, dtype: DType) -> DType:
-        return bfloat16 if dtype is bfloat16 and has_tiles() else super().product_dtype(dtype)
+    @property
+    def fast_products(self) -> frozenset[DType]:  # type: ignore[override]
+        return frozenset({bfloat16}) if has_tiles() else frozenset()
 
     def kernel(self, template: Callable[..., Any], dtypes: Any, words: Any, *more: Any, kind: str) -> NativeKernel:
         """Return the kernel of a template; each process loads it once, from the disk cache if possible.

@@ -13,19 +13,28 @@ from typing import Any
 import numpy as np
 
 from minigrad.core import requests
+from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Dim, Flag, Scalar, Size
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import same_shape
-from minigrad.ops.casting import same_dtype
+from minigrad.errors import DTypeError
 from minigrad.ops.creation import tensor
 from minigrad.runtime.tensor import Tensor
 
 Shape = tuple[int, ...]
 
 
+def of_complex(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    """Return the dtype of the operand.  Raises DTypeError unless it is complex; `mg.fft` converts it."""
+    dtype = specs[0].dtype
+    if not dtype.is_complex:
+        raise DTypeError(f"{op.label}: expected complex numbers, got {specs[0]!r}; write mg.fft.fft(x)", op=op.label)
+    return dtype
+
+
 @kernel(
-    dtype=same_dtype, shape=same_shape, linear=True, batch="along", complex=True, namespace=(),
+    dtype=of_complex, shape=same_shape, linear=True, batch="along", complex=True, namespace=(),
     vjp=(lambda g, *, dim, inverse, scale: fourier(g, dim=dim, inverse=inverse, scale=scale),),
 )  # fmt: skip
 def fourier(backend, out, input: Tensor, *, dim: Dim, inverse: Flag, scale: Scalar):
@@ -71,7 +80,8 @@ def adjoint_of_real(g: Tensor, n: int, inverse: bool, scale: float) -> Tensor:
 
 
 @kernel(
-    dtype=lambda op, specs, **params: specs[0].dtype.to_real(), linear=True, batch="front", complex=True, namespace=(),
+    dtype=lambda op, specs, **params: of_complex(op, specs).to_real(), linear=True, batch="front", complex=True,
+    namespace=(),
     shape=lambda op, input, *, n, inverse, scale: (*input.shape[:-1], n),
     vjp=(lambda g, *, n, inverse, scale: with_weights(real_fourier(g, inverse=inverse, scale=scale), n, 2.0),),
 )  # fmt: skip

@@ -124,7 +124,8 @@ class Attending:
     ) -> None:
         values = iter(steps.operands[len(steps.operands) - len(specs) - bool(mask) - 2 * drawn :])
         self.steps, self.scale, self.causal, self.dropout = steps, scale, causal, dropout
-        self.dtype, self.wide = steps.backend.product_dtype(specs[0].dtype), specs[0].dtype.accumulate
+        dtype, self.wide = specs[0].dtype, specs[0].dtype.accumulate
+        self.dtype = dtype if dtype in steps.backend.fast_products else self.wide
         self.query, self.key, self.value = (self.converted(next(values)) for _ in specs)
         self.mask = next(values) if mask is not None else None
         self.draws = tuple(values)
