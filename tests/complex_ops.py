@@ -12,7 +12,10 @@ NAMES = frozenset({
     "fourier", "hermitian_fourier", "real_fourier", "fftshift", "ifftshift", "stft", "istft",
     *[f"{name}{dims}" for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for dims in ("", "2", "n")],
 })  # fmt: skip
-PARTS = ("cast_to", "sign_of", "away_from_one", "pow_exponent_rule: swapped branches in `exponent.real", "conjugated")
+PARTS = (
+    "phase_gradient", "U * phases", "with_real_diagonals", "expect_no_phase", "is_complex", "cast_to", "sign_of",
+    "away_from_one", "pow_exponent_rule: swapped branches in `exponent.real", "conjugated",
+)  # fmt: skip
 
 
 def is_complex_only(of: str, what: str) -> bool:
