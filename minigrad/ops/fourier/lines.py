@@ -18,7 +18,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Dim, Flag, Scalar, Size
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import same_shape
-from minigrad.errors import DTypeError
+from minigrad.errors import DTypeError, check
 from minigrad.ops.creation import tensor
 from minigrad.runtime.tensor import Tensor
 
@@ -28,8 +28,8 @@ Shape = tuple[int, ...]
 def of_complex(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     """Return the dtype of the operand.  Raises DTypeError unless it is complex; `mg.fft` converts it."""
     dtype = specs[0].dtype
-    if not dtype.is_complex:
-        raise DTypeError(f"{op.label}: expected complex numbers, got {specs[0]!r}; write mg.fft.fft(x)", op=op.label)
+    words = f"{op.label}: expected complex numbers, got {specs[0]!r}; write mg.fft.fft(x)"
+    check(dtype.is_complex, DTypeError, words, op=op.label)
     return dtype
 
 
