@@ -13,8 +13,9 @@ NAMES = frozenset({
     *[f"{name}{dims}" for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for dims in ("", "2", "n")],
 })  # fmt: skip
 PARTS = (
-    "phase_gradient", "gU is not None or gVh is not None", "U * phases", "with_real_diagonals", "expect_no_phase", "is_complex", "cast_to", "sign_of",
-    "away_from_one", "pow_exponent_rule: swapped branches in `exponent.real", "conjugated",
+    "phase_gradient", "gU is not None or gVh is not None", "U * phases", "with_real_diagonals", "expect_no_phase",
+    "is_complex", "cast_to", "sign_of", "away_from_one", "pow_exponent_rule: swapped branches in `exponent.real",
+    "conjugated",
 )  # fmt: skip
 
 
