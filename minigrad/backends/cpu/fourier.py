@@ -3,7 +3,7 @@
 One text serves all forms.  A task loads eight lines of equal length m into blocks, transforms them by passes in
 Stockham's order, and stores them.  The eight lines are:
 
-rows     a row of length n = 8*m: the elements l, l + 8, l + 16 ... are line l.  The step `across` then multiplies the
+rows     a row of length n = 8*m: line l has the elements l, l + 8, l + 16 ...  The step `across` then multiplies the
          results by factors and transforms across the lines.
 columns  eight neighbouring columns, if the transform is along another dim than the last
 group    eight rows of any other length, transposed in registers, or a few rows or columns, element by element

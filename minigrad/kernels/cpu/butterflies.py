@@ -306,7 +306,7 @@ class Vector:
 
 
 class Memory:
-    """An array of LLVM: vectors are loaded from it and stored into it."""
+    """Memory in a function of LLVM, with loads and stores of vectors."""
 
     def __init__(self, builder: Any, dtype: str, data: Any) -> None:
         self.builder, self.data, self.align = builder, data, np.dtype(dtype).itemsize
