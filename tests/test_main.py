@@ -388,6 +388,7 @@ WHERE = {
     "x[mask] = v": ("mg.Tensor.__setitem__  minigrad/ops/indexing/assignment.py:",),
     "x[0]": ("mg.Tensor.__getitem__  minigrad/ops/indexing/",), "x < -y": ("mg.Tensor.__lt__", "mg.Tensor.__neg__"),
     "x += y": ("mg.Tensor.__iadd__  minigrad/api/in_place.py:",), "a @ b": ("mg.Tensor.__matmul__",),
+    "x.real": ("mg.Tensor.real  minigrad/ops/shape/parts.py:",),
     "backward": ("mg.backward  minigrad/autodiff/engine.py:",), "loss.backward()": ("mg.Tensor.backward  minigrad/",),
     "nn.Linear": ("mg.nn.Linear  minigrad/nn/modules/linear.py:",), "Adam": ("mg.optim.Adam  minigrad/optim/adam.py:",),
     "mg.func.grad(f)": ("mg.func.grad  minigrad/func/transforms.py:",), "index_put": ("request   SelectPut",),

@@ -158,13 +158,12 @@ def definition(op: Op) -> Any:
 
 def location(target: Any) -> str:
     """Return the file and the line of a definition, below the folder of the project."""
+    target = target.fget if isinstance(target, property) else target
     op = getattr(target, "op", None)
     if isinstance(op, Op) and not isinstance(target, type):
         return relative(op.where)
     if isinstance(target, Op):
         return relative(target.where)
-    if isinstance(target, property):
-        target = target.fget
     try:
         return f"{relative(inspect.getsourcefile(target) or '')}:{inspect.getsourcelines(target)[1]}"
     except (TypeError, OSError):
