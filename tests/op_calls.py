@@ -18,7 +18,7 @@ import minigrad as mg
 from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.engine import reachable
 from minigrad.core.op import Op
-from minigrad.declare.record import picks_for
+from minigrad.declare.record import picks_for, reads_of
 from minigrad.declare.variants import variant
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import Output
@@ -61,8 +61,9 @@ def everything_kept() -> Iterator[None]:
     try:
         for op, saves, _ in before:
             results = tuple(range(-1, -1 - len(op.outputs), -1))
-            op.saves = ((*results, *(() if op.variadic else range(len(op.operands)))),) * len(saves)
-            op.picks = tuple(picks_for(op, mask) for mask in range(len(saves)))
+            kept = (*results, *(() if op.variadic else range(len(op.operands))))
+            op.saves, reads = (kept,) * len(saves), reads_of(op)
+            op.picks = tuple(picks_for(reads, mask, kept) for mask in range(len(saves)))
         yield
     finally:
         for op, saves, picks in before:

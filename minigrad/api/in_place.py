@@ -14,6 +14,7 @@ from typing import Any
 
 from minigrad.api.python import item
 from minigrad.core.dtype import DType, bool_, finfo, float32, float64
+from minigrad.core.parameters import deferred_signature
 from minigrad.core.roles import read_flag
 from minigrad.declare import names
 from minigrad.errors import ArgumentError, DTypeError, GradientError, MinigradError, ShapeError
@@ -56,10 +57,13 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     method.__doc__ = (
         f"Apply `{function.__name__}` in place, and record it.  Raises GradientError for a Var outside no_grad."
     )
-    shown = inspect.signature(function)
-    kept = [p for p in shown.parameters.values() if p.name not in ("out", "inplace")]
-    method.writes = (kept[0].name,)  # type: ignore[attr-defined]
-    method.__signature__ = shown.replace(parameters=kept, return_annotation=Tensor)  # type: ignore[attr-defined]
+
+    def parts() -> tuple[list[inspect.Parameter], Any]:
+        shown = inspect.signature(function).parameters.values()
+        return [p for p in shown if p.name not in ("out", "inplace")], Tensor
+
+    method.writes = ("input",)  # type: ignore[attr-defined]
+    method.__signature__ = deferred_signature(parts)  # type: ignore[attr-defined]
     return method
 
 

@@ -18,13 +18,13 @@ The batch dim of an operand is always its first dim.  `vmap` records which opera
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from minigrad.core.op import Op
+from minigrad.core.parameters import KEYWORD, parameters_of
 from minigrad.errors import warn
 from minigrad.ops.batch_rules import batch_merged, batched_product, promoted, ranked, stretched
 from minigrad.ops.creation import zeros
@@ -150,8 +150,7 @@ def by_rule(call: Batch) -> Any:
 @cache
 def keyword_names(rule: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of a rule's keyword-only parameters."""
-    parameters = inspect.signature(rule).parameters.values()
-    return tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+    return tuple(p.name for p in parameters_of(rule) if p.kind is KEYWORD)
 
 
 def by_function(call: Batch) -> Any:

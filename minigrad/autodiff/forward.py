@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from inspect import signature
 from typing import Any
 
 from minigrad.autodiff.checks import check, node_of
@@ -28,6 +27,7 @@ from minigrad.autodiff.tangents import TangentCall, Tangents, as_parts, as_resul
 from minigrad.autodiff.tracked import TrackedTransform
 from minigrad.autodiff.watching import blamed, check_unwritten, position, versions
 from minigrad.core.op import Op, Spec
+from minigrad.core.parameters import parameters_of
 from minigrad.declare.fused import Unfusable, fuse
 from minigrad.errors import GradientError, MinigradError
 from minigrad.ops.creation import ones, zeros, zeros_like
@@ -106,7 +106,7 @@ def watched_jvp(call: TangentCall, jvp: Any, values: Sequence[Any]) -> Any:
         contribution = jvp.fn(*values, **call.facts(jvp.facts))
     except MinigradError as error:
         raise blamed(error, call.op, whose) from None
-    names = list(signature(jvp.fn).parameters)[: len(values)]
+    names = [p.name for p in parameters_of(jvp.fn)[: len(values)]]
     check_unwritten(call.op, whose, names, values, before)
     return contribution
 

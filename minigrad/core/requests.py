@@ -8,8 +8,8 @@ launch, so records are frozen and hashable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+import inspect
+from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
 
@@ -22,20 +22,35 @@ from minigrad.core.rows import RowFn
 Ints = tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass_transform(frozen_default=True, eq_default=False)
 class Request:
-    """Base class of the records.
+    """Base class of the records: their fields are their annotations, as in a frozen dataclass.
 
-    Their common methods are defined here once: a dataclass would compile them per record.
+    Their methods are defined here once, because a dataclass compiles some of them per record, at every import.
 
     checks: whether a launch reports an index that is out of range.
     """
 
     checks: ClassVar[bool] = False
+    names: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        own = [name for name, kind in inspect.get_annotations(cls).items() if not str(kind).startswith("ClassVar")]
+        cls.names = (*cls.names, *own)
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        given = dict(zip(self.names, values, strict=False)) | named
+        missing = [name for name in self.names if name not in given and not hasattr(self, name)]
+        if missing or len(values) + len(named) > len(given) or not given.keys() <= {*self.names}:
+            raise TypeError(f"{type(self).__name__} has the fields {', '.join(self.names)}, got {values} and {named}")
+        vars(self).update(given)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be set")
 
     def fields(self) -> dict[str, Any]:
         """Return the fields by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: getattr(self, name) for name in self.names}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Request) and type(self) is type(other) and self.fields() == other.fields()
@@ -50,7 +65,6 @@ class Request:
 # ---- element by element ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Elementwise(Request):
     """Compute out[i] = scalar(operands[i]...) in `compute`, for any number of operands, expanded to the shape of out.
 
@@ -62,7 +76,6 @@ class Elementwise(Request):
     compute: np.dtype[Any]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ElementwiseTuple(Request):
     """An `Elementwise` with several results of one shape: outs[k][i] = scalar(operands[i]...)[k] in `compute`.
 
@@ -74,7 +87,6 @@ class ElementwiseTuple(Request):
     compute: np.dtype[Any]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Chained(Request):
     """Run `request`, some of whose operands are computed first, if possible in the same kernel.
 
@@ -90,7 +102,6 @@ class Chained(Request):
     dtype: DType
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Followed(Request):
     """Compute out = scalar(...) element by element, where argument `position` is the result of `request`.
 
@@ -104,7 +115,6 @@ class Followed(Request):
     position: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Many(Request):
     """Apply a scalar function to each row of a table of tensors, in place.
 
@@ -120,12 +130,10 @@ class Many(Request):
     rows: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Copy(Request):
     """out = a, cast: float to int saturates and maps nan to 0, int to int wraps, anything to bool is `!= 0`."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Join(Request):
     """out = the operands in sequence along `dim`, cast to the dtype of out."""
 
@@ -135,7 +143,6 @@ class Join(Request):
 # ---- along dims -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Reduce(Request):
     """Reduce operands of one shape over `dims` in `compute`; `out` has this shape with length 1 in each of the dims."""
 
@@ -144,7 +151,6 @@ class Reduce(Request):
     dims: Ints
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ReduceTuple(Request):
     """A `Reduce` with several accumulators or several results, which have one shape."""
 
@@ -159,14 +165,12 @@ def reducing(reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Request:
     return kind(reducer, compute, dims)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class LogSum(Request):
     """out = log(sum(exp(a))) over dims, without overflow; `out` has length 1 in each of these dims."""
 
     dims: Ints
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Scan(Request):
     """Compute the running reduction along `dim`: out[i] reduces out[i - 1] and operands[i], starting from the identity.
 
@@ -179,7 +183,6 @@ class Scan(Request):
     dim: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Sort(Request):
     """Compute the positions (int64) along `dim` that sort the elements, or the sorted elements and their positions.
 
@@ -191,7 +194,6 @@ class Sort(Request):
     descending: bool
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Extreme(Request):
     """Find the best element along `dim`: its index (int64), or the element and its index; both have length 1 in `dim`.
 
@@ -202,7 +204,6 @@ class Extreme(Request):
     dim: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class RunningExtreme(Request):
     """Find the best element so far along `dim`: its index (int64), or the element and its index.
 
@@ -213,7 +214,6 @@ class RunningExtreme(Request):
     dim: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Nth(Request):
     """Select one element of each row along `dim`: the results are these elements and their positions (int64).
 
@@ -228,7 +228,6 @@ class Nth(Request):
     missing: str
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Insert(Request):
     """Find the places (int64) at which the elements of x would be inserted into sorted lines, along the last dim.
 
@@ -243,7 +242,6 @@ class Insert(Request):
 # ---- products -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Product(Request):
     """Compute out[..., m, n] = alpha * a[..., m, k] @ b[..., k, n] + beta * c.
 
@@ -256,7 +254,6 @@ class Product(Request):
     beta: float = 0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Convolve(Request):
     """Compute a convolution of an image x with a weight w, or one of its gradients.
 
@@ -277,7 +274,6 @@ class Convolve(Request):
     groups: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Cholesky(Request):
     """Factorize batches of square matrices a: the results are triangles u with u.H @ u = a, and the state of each row.
 
@@ -286,7 +282,6 @@ class Cholesky(Request):
     """
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class LU(Request):
     """Factorize batches of matrices a (m, n) by LU with row exchanges; there are three dense results.
 
@@ -298,7 +293,6 @@ class LU(Request):
     """
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class QR(Request):
     """Factorize batches of matrices a (m, n): q (m, p) with orthonormal columns, and r (p, n), with q @ r = a.
 
@@ -307,7 +301,6 @@ class QR(Request):
     """
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Eigh(Request):
     """Compute the eigenvalues (n) and eigenvectors (n, n) of batches of symmetric or Hermitian matrices.
 
@@ -321,7 +314,6 @@ class Eigh(Request):
     general: bool = False
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SVD(Request):
     """Compute the singular value decompositions of matrices a (m, n): u (m, p), s (k) and vh (q, n), all dense.
 
@@ -330,7 +322,6 @@ class SVD(Request):
     """
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class TurnRows(Request):
     """Make the rows of matrices a (k, n) orthogonal, with k <= n: the results are j, y = j @ a, and lengths.
 
@@ -340,7 +331,6 @@ class TurnRows(Request):
     """
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SolveTriangular(Request):
     """Solve a @ out = b for triangular matrices a.
 
@@ -355,7 +345,6 @@ class SolveTriangular(Request):
 # ---- Fourier transforms ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Fourier(Request):
     """Compute out[k] = scale * (the sum over j of a[j] * e**(-2*pi*i*j*k/n)) along a dim of length n; out is dense.
 
@@ -372,7 +361,6 @@ class Fourier(Request):
 # ---- by index -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Gather(Request):
     """Compute out[i, j, k] = a[i, index[i, j, k], k] for dim 1, from the operands a and index.
 
@@ -386,7 +374,6 @@ class Gather(Request):
     dim: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ScatterAdd(Request):
     """out = a, then out[i, index[i, j, k], k] += src[i, j, k] for dim 1, in index order; operands: a, index, src."""
 
@@ -394,7 +381,6 @@ class ScatterAdd(Request):
     dim: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ScatterJoin(Request):
     """A `ScatterAdd` with a function instead of the sum, in index order if the order matters.
 
@@ -406,7 +392,6 @@ class ScatterJoin(Request):
     join: ScalarFn
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SelectPut(Request):
     """Write out[i, index[j], k] = src[i, j, k] for dim 1; if an index repeats, its last slice remains.
 
@@ -417,7 +402,6 @@ class SelectPut(Request):
     dim: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class PutBack(Request):
     """out (contiguous) = 0, then the operand is added into it through the layout `view`; overlaps are summed.
 
@@ -430,7 +414,6 @@ class PutBack(Request):
 # ---- rows -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class MapRows(Request):
     """Compute each element of out from the elements of its row along `dim`, in the compute dtype of out.
 
@@ -443,7 +426,6 @@ class MapRows(Request):
     value: float = 0.0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SumColumns(Request):
     """Compute the rows of `fn` along the last dim, if it has a result, and the sums of each term over all rows.
 
@@ -455,7 +437,6 @@ class SumColumns(Request):
     value: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Pick(Request):
     """Compute, for each row along the last dim, minus the result of `fn` at the element with the index `target`.
 
@@ -471,7 +452,6 @@ class Pick(Request):
     reduction: str
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class PickBack(Request):
     """Compute the gradient of `Pick` with respect to x: dy * (result of `fn`, minus 1 at the index `target`).
 
@@ -487,7 +467,6 @@ class PickBack(Request):
     reduction: str
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Unpick(Request):
     """Compute the adjoint of a `Pick` whose result is the element: out is -dy at the index `target`, 0 elsewhere.
 
@@ -501,7 +480,6 @@ class Unpick(Request):
     reduction: str
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class NormalizeGroups(Request):
     """Normalize each group of channels: out = (x - mean) / sqrt(variance + eps) * weight + bias.
 
@@ -514,7 +492,6 @@ class NormalizeGroups(Request):
     eps: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class GroupGradients(Request):
     """Three dense results: the gradients of the operands of `NormalizeGroups`.  Operands: x, the incoming g, weight."""
 
@@ -522,7 +499,6 @@ class GroupGradients(Request):
     eps: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class PairDistances(Request):
     """Reduce x[i] - x[j] with `reducer` for each pair of rows i < j of a matrix x (n, m); the result is dense.
 
@@ -533,7 +509,6 @@ class PairDistances(Request):
     compute: np.dtype[Any]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class RowDistances(Request):
     """out[..., i, j] (dense) = `reducer`'s reduction of a[..., i, :] - b[..., j, :].
 
@@ -545,7 +520,6 @@ class RowDistances(Request):
     compute: np.dtype[Any]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class PairGradients(Request):
     """Compute out[i, k] (dense), the sum over all rows j of factor(g, y) * direction(x[i, k] - x[j, k]).
 
@@ -558,7 +532,6 @@ class PairGradients(Request):
     compute: np.dtype[Any]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class RowGradients(Request):
     """out[..., i, k] (dense) = the sum over all j of factor(g, y)[..., i, j] * direction(a[..., i, k] - b[..., j, k]).
 
@@ -574,7 +547,6 @@ class RowGradients(Request):
 # ---- pooling --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class MaxPool(Request):
     """Compute the largest element of each window, or read or add elements at the positions of these elements.
 
@@ -596,7 +568,6 @@ class MaxPool(Request):
     dilation: Ints
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class AvgPool(Request):
     """Compute the mean of each window, or add gradients to the elements of the windows; windows are as in `MaxPool`.
 
@@ -614,7 +585,6 @@ class AvgPool(Request):
     divisor: int | None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Resample(Request):
     """Compute out[i, o, j], the sum over k of weight[k, o] * a[i, index[k, o], j] for dim 1.
 
@@ -629,7 +599,6 @@ class Resample(Request):
     back: bool
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SampleGrid(Request):
     """Sample images a (N, C, H, W): out[n, c, h, w] (dense) is image a[n, c] at the position grid[n, h, w] = (x, y).
 
@@ -649,7 +618,6 @@ class SampleGrid(Request):
     back: bool
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class GridGradients(Request):
     """out (dense) = the gradient of the grid of a `SampleGrid` without near, for the incoming g. Operands: g, a, grid.
 
@@ -665,12 +633,10 @@ class GridGradients(Request):
 # ---- creation, and values of masks and indices ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Arange(Request):
     """out[i] = start + i * step, 1-d; operands: start and step, float64 for floats, otherwise int64."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Random(Request):
     """Generate Philox4x32-10 random numbers from a key, a counter and three limits.
 
@@ -683,7 +649,6 @@ class Random(Request):
     kind: str
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Permutation(Request):
     """out (int64, 1-d) = the positions that sort as many uniform float64 numbers in [0, 1), in a stable sort.
 
@@ -691,7 +656,6 @@ class Permutation(Request):
     """
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Tally(Request):
     """Count the true elements of a mask in `parts` equal, row-major parts.
 
@@ -701,7 +665,6 @@ class Tally(Request):
     parts: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Locate(Request):
     """The row-major positions (int64) of the true elements of a mask.
 
@@ -709,6 +672,5 @@ class Locate(Request):
     """
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Bounds(Request):
     """out (int64, 2 elements) = the lowest and the highest element of an index tensor; 0 and -1 if it is empty."""

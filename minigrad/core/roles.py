@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -296,6 +296,7 @@ Format = Annotated[Any, Role("Format", "the order in which elements lie", "Any",
 Front = Annotated[Any, Role("Front", "an argument that the function reads, and not the op", "Any", _any)]
 FrontFlag = Annotated[Any, Role("Front", "a flag that the function reads, and not the op", "bool", _flag_or_none)]
 
+OPTIONAL_BOOL = bool | None
 AS_IT_COMES = _any  # the `read` function of a role that does not change a value
 
 # Parameters of views: `Layout` checks them, and its messages name the view.
@@ -323,6 +324,6 @@ Along = Annotated[Any, Role("Int", "an int: an index or a count of elements alon
 
 def role_of(annotation: Any) -> Role | None:
     """Return the role in an annotation, or None; that of `bool` is `Flag`, because the string "False" is true."""
-    if annotation is bool or annotation == bool | None:
+    if annotation is bool or annotation == OPTIONAL_BOOL:
         annotation = Flag if annotation is bool else FlagOrNone
-    return next((part for part in get_args(annotation) if isinstance(part, Role)), None)
+    return next((part for part in getattr(annotation, "__metadata__", ()) if isinstance(part, Role)), None)

@@ -6,15 +6,15 @@ decorators pass.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from minigrad.core.code import HIDDEN
 from minigrad.core.op import Op
+from minigrad.core.parameters import EITHER, EMPTY, KEYWORD, SEVERAL, Parameter, parameters_of
 from minigrad.core.roles import AS_IT_COMES, Cast, Format, Front, FrontFlag, role_of
-from minigrad.declare.signature import EITHER, EMPTY, KEYWORD, Signature, plain_test, type_of, write_function
+from minigrad.declare.signature import Signature, plain_test, type_of, write_function
 from minigrad.runtime.dispatch import apply, run, steps_of
 from minigrad.runtime.into import write_result
 from minigrad.runtime.operands import NUMBERS, as_operands, weak_number
@@ -51,9 +51,9 @@ def fast_path(
     # Annotations cannot say that at least one operand must be a tensor, and that the others may be numbers.
     bare = [x for x in names if x not in defaults]
     kinds = dict.fromkeys(names, "Tensor | float") | ({bare[0]: "Tensor"} if len(bare) == 1 else {})
-    operands = [inspect.Parameter(x, EITHER, default=defaults.get(x, EMPTY), annotation=kinds[x]) for x in names]
-    more = list(inspect.signature(eval(f"lambda {front}: None")).parameters.values()) if front else []
-    more = [p.replace(annotation=type_of(p.default)) for p in more]
+    operands = [Parameter(x, EITHER, defaults.get(x, EMPTY), kinds[x]) for x in names]
+    more = parameters_of(eval(f"lambda {front}: None")) if front else []
+    more = [p._replace(annotation=type_of(p.default)) for p in more]
     out = "out" not in names
     first = [f"if {' is '.join(names[1:])} is out is None:", f"    return {HIDDEN}sole({names[0]})"] if sole else []
     if more:
@@ -177,7 +177,7 @@ def planned_body(
     given = [p.name for p in signature.parameters]
     casts = [key for key in given if signature.role(key) is CAST]
     operands = "".join(f"{x}, " for x in signature.operands)
-    if signature.many and not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
+    if signature.many and not any(p.kind is SEVERAL for p in signature.parameters):
         lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
     if signature.many:
         operands = f"*{signature.many}, "
@@ -216,7 +216,7 @@ def planned_lines(op: Op, signature: Signature, params: Mapping[str, str], out: 
     optional operands must be all present or all absent.
     params: the variable of each parameter of the op.  out: whether the function has the parameter `out`.
     """
-    if op.writes or not signature.operands or any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
+    if op.writes or not signature.operands or any(p.kind is SEVERAL for p in signature.parameters):
         return []
     # The plan does not depend on parameters without a role in the op, so these must have their defaults.
     fronts = [p.name for p in signature.parameters if p.name not in {*signature.operands, *params.values()}]
@@ -363,7 +363,7 @@ def composed_body(op: Op, out: bool, floats: bool, repeats: bool) -> list[str]:
     signature, lines = op.signature, []
     operands = "".join(f"*{x}, " if x == signature.many else f"{x}, " for x in op.operands)
     # Callers pass the tensors as several arguments, or as one sequence.
-    if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
+    if any(p.kind is SEVERAL for p in signature.parameters):
         test = f"len({signature.many}) == 1 and {signature.many}[0].__class__ in (list, tuple)"
         lines.append(f"{signature.many} = {signature.many}[0] if {test} else {signature.many}")
     if repeats:

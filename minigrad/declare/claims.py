@@ -7,12 +7,12 @@ check that a claim is true.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 from minigrad.core.forward import Jvp, Linear
 from minigrad.core.op import Op
+from minigrad.core.parameters import KEYWORD, NAMED, parameters_of
 from minigrad.errors import DeclarationError
 
 FACTS = ("shape", "dtype", "layout", "device")
@@ -72,12 +72,12 @@ def read_jvp(op: Op, fn: Callable[..., Any]) -> Jvp:
     """
     wants: list[tuple[str, int]] = []
     facts = []
-    for parameter in inspect.signature(fn).parameters.values():
+    for parameter in parameters_of(fn):
         name = parameter.name
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+        if parameter.kind is NAMED:
             facts += [each for each in op.params if each not in facts]
             continue
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+        if parameter.kind is KEYWORD:
             if not is_fact(op, name):
                 raise wrong(
                     op, f"the JVP rule uses {name!r}, which is neither a parameter nor a static fact; {known_facts(op)}"
@@ -120,9 +120,9 @@ def read_batch(op: Op, batch: BatchRule) -> BatchRule:
             f"batch must be one of {', '.join(BATCHES)}, or a batching rule, got {batch!r}; omit batch if there is no "
             "rule",
         )
-    parameters = inspect.signature(batch).parameters.values()
-    operands = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
-    others = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    parameters = parameters_of(batch)
+    operands = tuple(p.name for p in parameters if p.kind is not KEYWORD)
+    others = [p.name for p in parameters if p.kind is KEYWORD]
     unknown = [name for name in others if name not in ("batch", "flags", *op.params)]
     if operands != op.operands or unknown:
         raise wrong(
@@ -165,8 +165,7 @@ def single_rules(joint: Callable[..., Any], count: int) -> tuple[Callable[..., A
         def rule(*values: Any, **facts: Any) -> Any:
             return joint(*values, asked=asked, **facts)[k]
 
-        parameters = inspect.signature(joint).parameters.values()
-        rule.__signature__ = inspect.Signature([p for p in parameters if p.name != "asked"])  # type: ignore[attr-defined]
+        rule.declared_parameters = [p for p in parameters_of(joint) if p.name != "asked"]  # type: ignore[attr-defined]
         rule.__module__, rule.joint = joint.__module__, joint  # type: ignore[attr-defined]
         return rule
 

@@ -7,7 +7,6 @@ the schema.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -18,6 +17,7 @@ from minigrad.config import settings
 from minigrad.core.code import HIDDEN
 from minigrad.core.forward import Linear
 from minigrad.core.op import Op
+from minigrad.core.parameters import EMPTY, parameters_of
 from minigrad.core.requests import reducing as of_reducer
 from minigrad.core.roles import Cast, Dims, Flag, role_of
 from minigrad.declare import rules
@@ -54,7 +54,6 @@ from minigrad.declare.names import default_out, enter
 from minigrad.declare.partials import average, declared
 from minigrad.declare.record import DERIVED, Function, Vjp, check_rule, check_writes, new_op, publish, read_joint
 from minigrad.declare.signature import (
-    EMPTY,
     Signature,
     read_signature,
     where_of,
@@ -141,7 +140,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
 
     def declare(function: FunctionType) -> Function:
         check_rule(function, dtype)
-        parameters = inspect.signature(function).parameters.values()
+        parameters = parameters_of(function)
         if not parameters:
             raise DeclarationError(
                 f"{where_of(function)}: {function.__name__} must have at least one parameter, which is its operand, "
@@ -159,7 +158,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
             leave_rules(op, entries, later=ours)
         op.fuse = op.result is None and (ours if fuse is None else fuse)
         claim(op, linear, jvp, batch)
-        defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+        defaults = {p.name: p.default for p in parameters if p.default is not EMPTY}
         defaults |= dict.fromkeys(operands[1:]) if sole is not None else {}
         if inplace and (front or otherwise is not None):
             raise DeclarationError(
@@ -263,7 +262,7 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
     """
     operand, *parameters, _ = REDUCING.parameters
     if len(op.operands) > 1 or op.result is not None:
-        given = [operand.replace(name=each) for each in op.operands] if len(op.operands) > 1 else [operand]
+        given = [operand._replace(name=each) for each in op.operands] if len(op.operands) > 1 else [operand]
         op.signature, wide = Signature((*given, *parameters), tuple([each.name for each in given])), False
     else:
         op.signature = REDUCING if wide else replace(REDUCING, parameters=(operand, *parameters))
@@ -305,7 +304,7 @@ def view(
         signature = read_signature(function)
         # A parameter with the name `layout` and no tensor annotation is the operand, whose layout the body receives.
         if signature.operands == ("layout",):
-            first = signature.parameters[0].replace(name="x", annotation="Tensor")
+            first = signature.parameters[0]._replace(name="x", annotation="Tensor")
             signature = Signature((first, *signature.parameters[1:]), ("x",))
         if len(signature.parameters) > len({p.name for p in signature.parameters}):
             raise DeclarationError(
@@ -375,11 +374,12 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
 
     def declare(function: FunctionType) -> Function:
         signature = read_signature(function, 1 + len(outputs))
-        if len(inspect.signature(function).parameters) < 1 + len(outputs):
+        given = [p.name for p in parameters_of(function)]
+        if len(given) < 1 + len(outputs):
             raise DeclarationError(
                 f"{where_of(function)}: the kernel {function.__name__} must have as parameters the backend, the Spec "
                 "of each result and the Spec of each operand, got "
-                f"({', '.join(inspect.signature(function).parameters)}); change the parameters", op=function.__name__,
+                f"({', '.join(given)}); change the parameters", op=function.__name__,
             )  # fmt: skip
         if signature.many and len(signature.operands) > 1:
             raise DeclarationError(

@@ -125,7 +125,7 @@ def recalled(function: Any, into: bool) -> Any:
             x = x.reshape(out.shape)
         return x if out is None else copy_result(function.__name__, x, out)
 
-    parameters = [*signature.parameters.values(), *([OUT] if into else [])]
+    parameters = [*signature.parameters.values(), *([OUT.full()] if into else [])]
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return call
 

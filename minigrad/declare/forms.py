@@ -16,7 +16,8 @@ import numpy as np
 from minigrad.core.dtype import DType, as_dtype, default_float, expect_no_loss
 from minigrad.core.formats import ROW_MAJOR, format_of, layout_in
 from minigrad.core.op import Op
-from minigrad.declare.signature import KEYWORD, Signature
+from minigrad.core.parameters import KEYWORD, SEVERAL
+from minigrad.declare.signature import Signature
 from minigrad.declare.variants import variant
 from minigrad.errors import ArgumentError, DTypeError, MinigradError
 from minigrad.runtime.dispatch import apply, runner
@@ -226,7 +227,7 @@ def by_name(function: FunctionType, signature: Signature, head: int) -> Callable
     """
     parameters, operands = signature.parameters, signature.operands
     first = tuple(p.name for p in parameters[: len(operands)]) == operands and not signature.many
-    if first or any(p.kind is p.VAR_POSITIONAL for p in parameters):
+    if first or any(p.kind is SEVERAL for p in parameters):
         return function
     if signature.many:
         return lambda *specs, **params: function(*specs[:head], **{signature.many: specs[head:]}, **params)
@@ -247,9 +248,9 @@ def by_operands(op: Op, public: Callable[..., Any]) -> Callable[..., Any]:
         operands = {x: rest.pop(0) if x not in named or isinstance(named[x], Tensor) else named[x] for x in names}
         arguments: list[Any] = []
         by_name = {**named, **operands, **({signature.many: rest} if signature.many else {})}
-        if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
+        if any(p.kind is SEVERAL for p in signature.parameters):
             for p in signature.parameters:
-                if p.kind is p.VAR_POSITIONAL:
+                if p.kind is SEVERAL:
                     arguments += by_name.pop(p.name)
                 elif p.kind is not KEYWORD:
                     arguments.append(by_name.pop(p.name))
@@ -293,7 +294,7 @@ def in_format_of_input(function: Callable[..., Any]) -> Callable[..., Any]:
 def collected(function: Callable[..., Any], signature: Signature) -> Callable[..., Any]:
     """Return a definition with the parameter `*tensors` as a function that takes one sequence of tensors instead."""
     names = [p.name for p in signature.parameters if p.kind is not KEYWORD]
-    if not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
+    if not any(p.kind is SEVERAL for p in signature.parameters):
         return function
 
     def definition(*arguments: Any, **named: Any) -> Any:

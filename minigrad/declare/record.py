@@ -9,7 +9,6 @@ declaration for transforms are in `claims.py`.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections import namedtuple
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 
 from minigrad.core.code import HIDDEN
 from minigrad.core.op import Op, Rule
+from minigrad.core.parameters import KEYWORD, NAMED, parameters_of
 from minigrad.core.roles import role_of
 from minigrad.declare.claims import is_fact, known_facts
 from minigrad.declare.manual import Docstring
@@ -101,25 +101,42 @@ def check_vjp(op: Op, vjp: Any) -> Sequence[Any]:
     return entries
 
 
+Reads = tuple[tuple[int, ...] | None, ...]  # for each operand, the indices of the values that its rule reads
+
+
 class ByMask(dict[int, Any]):
     """The values to save, or the rules to run, for each bit mask of tracked operands; computed at the first use."""
 
-    def __init__(self, op: Op, make: Callable[[Op, int], Any]) -> None:
+    def __init__(self, reads: Reads, make: Callable[[Reads, int], Any]) -> None:
         super().__init__()
-        self.op, self.make = op, make
+        self.reads, self.make = reads, make
 
     def __missing__(self, mask: int) -> Any:
-        self[mask] = result = self.make(self.op, mask)
+        self[mask] = result = self.make(self.reads, mask)
         return result
 
 
 def enter_rules(op: Op, rules: tuple[Rule | None, ...]) -> None:
     """Set the rules of an op, and the tables of the values that a call saves for them."""
-    op.rules = rules
-    for name, make in (("saves", saves_for), ("picks", picks_for)):
-        few = len(rules) <= FEW  # with few operands the entries are a tuple, which is read faster than `ByMask`
-        setattr(op, name, tuple([make(op, mask) for mask in range(1 << len(rules))]) if few else ByMask(op, make))
-    op.complete = None not in rules
+    op.rules, op.complete = rules, None not in rules
+    reads = reads_of(op)
+    op.saves, op.picks = tables(reads) if len(rules) <= FEW else (ByMask(reads, saves_for), ByMask(reads, picks_for))
+
+
+def reads_of(op: Op) -> Reads:
+    """Return the values that the rules of an op read."""
+    index = {name: -1 - k for k, name in enumerate(op.outputs)} | {name: k for k, name in enumerate(op.operands)}
+    return tuple([None if rule is None else tuple([index[name] for name in rule.saves]) for rule in op.rules])
+
+
+@cache
+def tables(reads: Reads) -> tuple[Any, Any]:
+    """Return the values to save and the rules to run for all masks of few operands.
+
+    A tuple is read faster than `ByMask`.  Most ops share their tables with others.
+    """
+    masks = range(1 << len(reads))
+    return tuple([saves_for(reads, mask) for mask in masks]), tuple([picks_for(reads, mask) for mask in masks])
 
 
 @cache
@@ -149,11 +166,11 @@ def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
     joint: whether the rule returns the gradients of all operands; then it may have the fact `asked`.
     """
     saves, facts, asked = [], [], False
-    names = list(inspect.signature(fn).parameters.values())
+    names = parameters_of(fn)
     gradients = read_gradients(op, [p.name for p in names])
     for parameter in names[len(gradients) :]:
         name = parameter.name
-        if name == "asked" and joint and parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+        if name == "asked" and joint and parameter.kind is KEYWORD:
             if name in op.params:
                 raise DeclarationError(
                     f"{op.where}: 'asked' in the joint rule of {op.name} could be the operands that require a gradient "
@@ -161,9 +178,9 @@ def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
                     op=op.name,
                 )
             asked = True
-        elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+        elif parameter.kind is NAMED:
             facts += [each for each in op.params if each not in facts]
-        elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+        elif parameter.kind is KEYWORD:
             if not is_fact(op, name):
                 raise DeclarationError(
                     f"{op.where}: {name!r} in a derivative rule of {op.name} is neither a parameter nor a static "
@@ -281,7 +298,7 @@ def check_rule(function: FunctionType, dtype: Callable[..., Any]) -> None:
 
     `mg.promote`, which promotes two dtypes, is easily confused with the rule `mg.rules.promote`.
     """
-    if not callable(dtype) or next(iter(inspect.signature(dtype).parameters), "") != "op":
+    if not callable(dtype) or [p.name for p in parameters_of(dtype)[:1]] != ["op"]:
         raise DeclarationError(
             f"{where_of(function)}: dtype of {function.__name__} must be a dtype rule, a function of (op, specs) such "
             f"as mg.rules.promote, got {getattr(dtype, '__name__', dtype)!r}; pass dtype=mg.rules.promote, for "
@@ -290,18 +307,20 @@ def check_rule(function: FunctionType, dtype: Callable[..., Any]) -> None:
         )
 
 
-def saves_for(op: Op, mask: int) -> tuple[int, ...]:
-    """Return the values to save if the operands in `mask` are tracked: indices of operands; -1, -2 ... are results."""
-    names = {name for k, rule in enumerate(op.rules) if rule and mask >> k & 1 for name in rule.saves}
-    positions = (*range(-1, -1 - len(op.outputs), -1), *range(len(op.operands)))
-    return tuple(k for k in positions if op.value_name(k) in names)
+def saves_for(reads: Reads, mask: int) -> tuple[int, ...]:
+    """Return the values to save if the operands in `mask` are tracked: -1, -2 ... for results, then operands."""
+    saved = {value for k, values in enumerate(reads) if values and mask >> k & 1 for value in values}
+    return tuple(sorted(saved, key=lambda value: (value >= 0, abs(value))))
 
 
-def picks_for(op: Op, mask: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Return, for each tracked operand in `mask` with a rule, its index and the indices of its values in the saves."""
-    names = [op.value_name(k) for k in op.saves[mask]]
-    rules = [(k, rule) for k, rule in enumerate(op.rules) if rule is not None and mask >> k & 1]
-    return tuple((k, tuple(map(names.index, rule.saves))) for k, rule in rules)
+def picks_for(reads: Reads, mask: int, saved: Any = None) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Return, for each tracked operand in `mask` with a rule, its index and the indices of its values in the saves.
+
+    saved: the values that are saved, if these are others than the rules read.
+    """
+    saved = saves_for(reads, mask) if saved is None else saved
+    tracked = [(k, values) for k, values in enumerate(reads) if values is not None and mask >> k & 1]
+    return tuple((k, tuple(map(saved.index, values))) for k, values in tracked)
 
 
 def publish(
@@ -317,10 +336,6 @@ def publish(
     public.__doc__ = Docstring(str(function.__doc__), public)
     # A function of code that was executed in a bare dict has no module.
     public.__module__ = function.__module__ or "__main__"
-    signature = inspect.signature(public)
-    if signature.return_annotation is signature.empty:
-        signature = signature.replace(return_annotation="Tensor" if op.result is None else "Any")
-    public.__signature__ = signature  # type: ignore[attr-defined]
     public.__wrapped__ = function  # type: ignore[attr-defined]
     public.op = op  # type: ignore[attr-defined]
     public.writes = op.writes  # type: ignore[attr-defined]

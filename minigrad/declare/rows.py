@@ -10,7 +10,6 @@ those of the first order are written by hand.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from minigrad.backends.launch import as_launch
 from minigrad.backends.limits import ClassLimits
 from minigrad.core.op import Op, Spec
+from minigrad.core.parameters import KEYWORD, Parameter
 from minigrad.core.requests import MapRows, Pick, PickBack, SumColumns
 from minigrad.core.roles import role_of
 from minigrad.core.rows import RowFn
@@ -26,7 +26,7 @@ from minigrad.declare.claims import BatchRule, single_rules
 from minigrad.declare.decorators import kernel
 from minigrad.declare.record import Function, Vjp
 from minigrad.declare.rules import floating, joint, same_shape
-from minigrad.declare.signature import EITHER, KEYWORD, annotations_of, read_signature, where_of
+from minigrad.declare.signature import annotations_of, read_signature, where_of
 from minigrad.errors import DeclarationError, ShapeError
 
 NOTHING: Mapping[str, BatchRule] = {}
@@ -146,7 +146,7 @@ def operands_of(function: FunctionType) -> Names:
     return read_signature(function).operands
 
 
-def params_of(function: FunctionType) -> dict[str, inspect.Parameter]:
+def params_of(function: FunctionType) -> dict[str, Parameter]:
     """Return the parameters of a definition that are also parameters of its op, by name."""
     signature = read_signature(function)
     return {
@@ -194,8 +194,7 @@ def posed(function: FunctionType, body: Body, names: Names, name: str = "", resu
     pose(body, function, ("backend", *outs, *names))
     signature = read_signature(function)
     if not name and signature.parameters:
-        head = [inspect.Parameter(each, EITHER) for each in ("backend", *outs)]
-        body.__signature__ = inspect.Signature([*head, *signature.parameters])  # type: ignore[attr-defined]
+        body.declared_parameters = [*map(Parameter, ("backend", *outs)), *signature.parameters]  # type: ignore[attr-defined]
     body.__name__ = name or function.__name__
     body.__doc__ = f"The backward op of {function.__name__}: see `declare/rows.py`." if name else function.__doc__
     hints = annotations_of(function)
@@ -205,10 +204,9 @@ def posed(function: FunctionType, body: Body, names: Names, name: str = "", resu
 
 def pose(body: Body, function: FunctionType, names: Names, more: Names = ()) -> None:
     """Set the signature of a body: positional `names`, and as keywords the parameters of `function` and `more`."""
-    parameters = [inspect.Parameter(name, EITHER) for name in names]
-    parameters += [p.replace(kind=KEYWORD) for p in params_of(function).values()]
-    parameters += [inspect.Parameter(name, KEYWORD) for name in more]
-    body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    named = [p._replace(kind=KEYWORD) for p in params_of(function).values()]
+    added = [Parameter(name, KEYWORD) for name in more]
+    body.declared_parameters = [*map(Parameter, names), *named, *added]  # type: ignore[attr-defined]
     body.__module__ = function.__module__
 
 

@@ -12,21 +12,21 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FunctionType, UnionType
+from functools import cache, cached_property
+from types import CodeType, FunctionType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from minigrad.core.code import HIDDEN, at_first_call, defined
 from minigrad.core.conditions import Condition
 from minigrad.core.layout import Layout
+from minigrad.core.parameters import EMPTY, KEYWORD, NAMED, SEVERAL, Parameter, deferred_signature, parameters_of
 from minigrad.core.roles import Front, Role, role_of
 from minigrad.errors import DeclarationError
 from minigrad.runtime.recording import definition_of
 from minigrad.runtime.tensor import Tensor
 
-KEYWORD, EITHER = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-EMPTY = inspect.Parameter.empty
 FRONT = role_of(Front)
-OUT = inspect.Parameter("out", KEYWORD, default=None, annotation="Tensor | None")
+OUT = Parameter("out", KEYWORD, None, "Tensor | None")
 NUMPY = {"dim": "axis", "keepdim": "keepdims"}  # PyTorch's parameter -> NumPy's name of it
 _TEXT = re.compile(
     r"(?:Layout|(?:mg\.)?Tensor)(?P<number>\s*\|\s*(?:float|Any))?(?P<none>\s*\|\s*None)?$"
@@ -46,7 +46,7 @@ class Signature:
     conditions: the conditions on operands, by the name of the operand.
     """
 
-    parameters: tuple[inspect.Parameter, ...]
+    parameters: tuple[Parameter, ...]
     operands: tuple[str, ...]
     optional: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()
@@ -58,9 +58,14 @@ class Signature:
         """Return the static parameters with their defaults."""
         return {p.name: p.default for p in self.parameters if p.name not in self.operands}
 
+    @cached_property
+    def roles(self) -> dict[str, Role | None]:
+        """Return the roles of the parameters, by name."""
+        return {p.name: role_of(p.annotation) for p in self.parameters}
+
     def role(self, name: str) -> Role | None:
         """Return the role of a parameter, or None."""
-        return next((role_of(p.annotation) for p in self.parameters if p.name == name), None)
+        return self.roles.get(name)
 
 
 def read_signature(function: FunctionType, skip: int = 0) -> Signature:
@@ -71,12 +76,12 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
     annotations = annotations_of(function)
     parameters, operands, optional, numbers, many = [], [], set(), set(), ""
     conditions: list[tuple[str, Condition]] = []
-    declared = list(inspect.signature(function).parameters.values())[skip:]
+    declared = parameters_of(function)[skip:]
     marked = any(kinds_of(annotations.get(p.name)) for p in declared)
     for p in declared:
-        if p.kind is p.VAR_KEYWORD:
+        if p.kind is NAMED:
             raise DeclarationError(
-                f"{where_of(function)}: {function.__name__} has the parameter {p}; name its parameters instead"
+                f"{where_of(function)}: {function.__name__} has the parameter **{p.name}; name its parameters instead"
             )
         annotation = annotations.get(p.name, EMPTY)
         shown, *marks = get_args(annotation) or (annotation,)
@@ -86,15 +91,14 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
         kinds = kinds_of(annotation) if marked else frozenset(() if p.kind is KEYWORD else ("one", "number"))
         if p.name == "out" and "none" in kinds:  # `out` receives the result and is not an operand
             kinds = frozenset()
-        if p.kind is p.VAR_POSITIONAL:
+        if p.kind is SEVERAL:
             kinds = frozenset({"many"})
         if kinds:
             operands.append(p.name)
             many = p.name if "many" in kinds else many
             optional |= {p.name} if "none" in kinds else set()
             numbers |= {p.name} if "number" in kinds else set()
-        shown = annotation if role_of(annotation) is not None or annotation is not EMPTY else EMPTY
-        parameters.append(p.replace(annotation=shown))
+        parameters.append(p._replace(annotation=annotation))
     names, none, plain_numbers = tuple(operands), frozenset(optional), frozenset(numbers)
     return Signature(tuple(parameters), names, none, plain_numbers, many, tuple(conditions))
 
@@ -120,8 +124,14 @@ def evaluated(text: Any, space: dict[str, Any]) -> Any:
         return text
     key = space["__name__"], text
     if key not in _evaluated:
-        _evaluated[key] = eval(text, space)
+        _evaluated[key] = space[text] if text in space else eval(compiled(text), space)
     return _evaluated[key]
+
+
+@cache
+def compiled(text: str) -> CodeType:
+    """Return the code of an annotation, which several modules share."""
+    return compile(text, "<annotation>", "eval")
 
 
 def kinds_of(annotation: Any) -> frozenset[str]:
@@ -163,11 +173,16 @@ def write_function(
     """Return the public function with the parameters of a signature; its body is written at its first call.
 
     make: returns the lines of the body, and the values that the lines use, by name without the prefix HIDDEN.
-    out: whether the function takes `out=`.  returned: the annotation of the result.
+    out: whether the function takes `out=`.  returned: the annotation of the result, if its op does not determine it.
     """
     names: dict[str, Any] = {"__name__": __name__}
     function = at_first_call(name, names, lambda: written(name, signature, *make(), names, out))
-    function.__signature__ = shown(signature, out, returned)
+
+    def parts() -> tuple[list[inspect.Parameter], Any]:
+        several = "Tensor" if function.op.result is None else "Any"  # `publish` has set the op
+        return shown(signature, out), several if returned is EMPTY else returned
+
+    function.__signature__ = deferred_signature(parts)
     return function
 
 
@@ -195,12 +210,12 @@ def written(
             continue
         if p.kind is KEYWORD and not star:
             spelled.append("*")
-        star = star or p.kind in (KEYWORD, p.VAR_POSITIONAL)
+        star = star or p.kind in (KEYWORD, SEVERAL)
         if p.default is EMPTY and not star and (absent or p.name in other_names):
             spelled.append(f"{p.name}={HIDDEN}missing")  # Python requires a default after a parameter that has one
             absent.append(p.name)
-        elif p.default is EMPTY or p.kind is p.VAR_POSITIONAL:
-            spelled.append(f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name)
+        elif p.default is EMPTY or p.kind is SEVERAL:
+            spelled.append(f"*{p.name}" if p.kind is SEVERAL else p.name)
         else:
             names[f"{HIDDEN}default_{p.name}"] = p.default
             spelled.append(f"{p.name}={HIDDEN}default_{p.name}")
@@ -225,7 +240,7 @@ def written(
 def numpys_names(signature: Signature) -> dict[str, str]:
     """Return the parameters that can also be passed by NumPy's name, as in PyTorch, such as `axis` for `dim`."""
     taken = {p.name: p.kind for p in signature.parameters}
-    able = {name for name, kind in taken.items() if kind is not inspect.Parameter.VAR_POSITIONAL}
+    able = {name for name, kind in taken.items() if kind is not SEVERAL}
     return {key: other for key, other in NUMPY.items() if key in able - {*signature.operands} and other not in taken}
 
 
@@ -238,17 +253,18 @@ def renamed(function: str, key: str, value: Any, other: str, argument: Any, defa
     return argument
 
 
-def shown(signature: Signature, out: bool, returned: Any = EMPTY) -> inspect.Signature:
-    """Return the signature as an editor shows it, with Python types instead of roles."""
+def shown(signature: Signature, out: bool) -> list[inspect.Parameter]:
+    """Return the parameters as an editor shows them, with Python types instead of roles."""
     parameters = []
     for p in signature.parameters:
         role = role_of(p.annotation)
-        several = role is not None and role.several
+        kind = SEVERAL if role is not None and role.several else p.kind
         annotation = type_of(p.default) if role is FRONT else plain(p.annotation)
         if p.default is None and isinstance(annotation, str) and "None" not in annotation and annotation != "Any":
             annotation += " | None"
-        parameters.append(p.replace(annotation=annotation, kind=p.VAR_POSITIONAL if several else p.kind))
-    return inspect.Signature([*parameters, *([OUT] if out else ())], return_annotation=returned)
+        parameters.append(Parameter(p.name, kind, p.default, annotation))
+    result = [*parameters, *([OUT] if out else ())]
+    return [p.full() for p in result]
 
 
 def type_of(default: Any) -> str:

@@ -7,13 +7,13 @@ declaration with None for the absent operands.  A family has one declaration for
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 from minigrad.core.forward import Jvp, Linear
 from minigrad.core.op import Op, Rule
+from minigrad.core.parameters import EMPTY, deferred_signature, parameters_of
 from minigrad.declare.record import enter_rules
 
 Present = tuple[bool, ...]
@@ -114,7 +114,7 @@ def batch_without(batch: Any, present: Present) -> Any:
             known["flags"] = tuple([bool(flag) for flag in spread(known["flags"], present, 0)])
         return batch(*spread(operands, present, 0), **known)
 
-    some.__signature__ = inspect.signature(batch)  # type: ignore[attr-defined]
+    some.declared_parameters = parameters_of(batch)  # type: ignore[attr-defined]
     return some
 
 
@@ -148,7 +148,8 @@ def member(definition: FunctionType, name: str, doc: str | None) -> FunctionType
     made.__module__, made.__qualname__, made.__doc__ = definition.__module__, name, doc
     made.__kwdefaults__ = {"name": name, "dims": int(name[-2])}
     made.__annotations__ = {key: text for key, text in definition.__annotations__.items() if key not in OWN}
-    signature = inspect.signature(definition)
-    shown = [p for p in signature.parameters.values() if p.name not in OWN]
-    made.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    kept = [p for p in parameters_of(definition) if p.name not in OWN]
+    made.declared_parameters = kept  # type: ignore[attr-defined]
+    returned = made.__annotations__.get("return", EMPTY)
+    made.__signature__ = deferred_signature(lambda: ([p.full() for p in kept], returned))  # type: ignore[attr-defined]
     return made

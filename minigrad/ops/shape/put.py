@@ -6,13 +6,13 @@ write has already happened.  The derivative rules of the op call it as a functio
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.backends.steps import Steps
 from minigrad.core.conditions import expect_shape
 from minigrad.core.layout import Layout
+from minigrad.core.parameters import parameters_of
 from minigrad.core.requests import Copy
 from minigrad.core.roles import Along, Dim, Flag, Int, Ints, Shape, StretchedShape
 from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
@@ -155,7 +155,7 @@ def copying(view: Callable[..., Tensor]) -> Callable[..., Tensor]:
     declared: Any = view.__wrapped__  # type: ignore[attr-defined]
     definition.__name__ = f"{view.__name__}_copy"
     definition.__doc__ = f"Return a copy of the result of `{view.__name__}`, in separate memory."
-    definition.__signature__ = inspect.signature(declared)  # type: ignore[attr-defined]
+    definition.declared_parameters = parameters_of(declared)  # type: ignore[attr-defined]
     definition.__annotations__ = annotations_of(declared) | {"return": Tensor}
     return composed(method=view.__name__ in METHODS)(definition)
 
