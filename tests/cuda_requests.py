@@ -12,7 +12,7 @@ from minigrad.backends.cuda import CudaBackend
 from minigrad.backends.cuda.runtime import Properties, Runtime
 from minigrad.config import override
 from minigrad.core import requests
-from minigrad.core.dtype import ALL, bf16, bool_, f16, f32, f64, i32, i64, u8
+from minigrad.core.dtype import ALL, bf16, bool_, complex64, complex128, f16, f32, f64, i32, i64, u8
 from minigrad.core.layout import Layout, along
 from minigrad.core.op import Spec
 from minigrad.declare import rules
@@ -83,8 +83,8 @@ def elementwise(backend):
                 break
             except DTypeError:
                 continue
-    for dtype in [dtype for dtype in ALL if not dtype.is_complex]:  # which the device refuses
-        for name in ("add", "lt", "where"):
+    for dtype in ALL:
+        for name in ("add", "where") if dtype.is_complex else ("add", "lt", "where"):
             op = schema[name]
             ask_elementwise(backend, op, [dtype] * len(op.operands) if name != "where" else [bool_, dtype, dtype])
     for dtype, name in itertools.product((f16, f64), ("exp", "pow", "remainder", "erf", "logaddexp")):
@@ -304,7 +304,41 @@ def joins(backend):
         backend.prepare(requests.Join(1), spec(dtype, (5, width * parts)), *[spec(dtype, (5, width))] * parts)
 
 
+def complexes(backend):
+    """What complex numbers add: functions of parts, shuffles and atomic additions of pairs, factors, transforms."""
+    functions = "mul div exp log sqrt pow tanh sin acos asinh atan sigmoid log1p expm1 abs angle conj_physical isnan eq"
+    for dtype, real in ((complex64, f32), (complex128, f64)):
+        for name in functions.split():
+            ask_elementwise(backend, schema[name], [dtype] * len(schema[name].operands))
+        for source, target in (
+            (dtype, bool_),
+            (real, dtype),
+            (i64, dtype),
+            (complex64, complex128),
+            (complex128, complex64),
+        ):
+            backend.prepare(requests.Copy(), spec(target), spec(source))
+        backend.prepare(requests.Copy(), spec(dtype, (96, 64)), spec(dtype, (96, 64), "transposed"))
+        for (name, shape), dims in itertools.product(
+            (("sum", (4, 8, 16)), ("prod", (3, 70, 40))), ((0,), (2,), (0, 1, 2))
+        ):
+            out = tuple(1 if d in dims else n for d, n in enumerate(shape))
+            backend.prepare(
+                requests.Reduce(schema[name].reducer, dtype.compute, dims), spec(dtype, out), spec(dtype, shape)
+            )
+        for shape, dim in (((64, 256), 1), ((2, 20_000), 1), ((7, 9), 1), ((16, 1024), 0)):
+            backend.prepare(requests.Scan(scan.SUM, dtype.compute, dim), spec(dtype, shape), spec(dtype, shape))
+        table, rows, index = spec(dtype, (70_000, 64)), spec(dtype, (300, 64)), lines(i64, (300, 64))
+        backend.prepare(requests.Gather(0), rows, table, index)
+        for deterministic in (True, False):
+            with override(deterministic=deterministic):
+                backend.prepare(requests.ScatterAdd(0), table, table, index, rows)
+        for n in (64, 30, 11):
+            backend.prepare(requests.Fourier(1, False, 1.0), spec(dtype, (4, n)), spec(dtype, (4, n)))
+
+
 FAMILIES = {
+    "complexes": complexes,
     "elementwise": elementwise,
     "casts": casts,
     "turns": turns,

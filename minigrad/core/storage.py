@@ -151,15 +151,10 @@ class Storage(Block):
         return key.numel if isinstance(key, Key) else int(self.buffer.size)
 
     def seen_as(self, dtype: DType) -> Storage:
-        """Return the storage over the same memory with another dtype; all views with this dtype share it.
-
-        Raises DeviceError for memory of a GPU.
-        """
+        """Return the storage over the same memory with another dtype; all views with this dtype share it."""
         whole = self.whole if isinstance(self, OtherDtype) else self
         if whole.dtype is dtype:
             return whole
-        if whole.device.kind == "cuda":
-            raise DeviceError(f"{whole.device} has no complex numbers; compute on the CPU", device=str(whole.device))
         with _others:
             made = getattr(whole, "others", {})
             shown = made[dtype]() if dtype in made else None

@@ -102,7 +102,7 @@ def test_what_is_foreign_is_kept_while_it_is_used_and_freed_then(simulator):
     assert alive() is None and len(dlpack.alive) == before
 
 
-@pytest.mark.parametrize("dtype", [dtype for dtype in ALL if not dtype.is_complex], ids=str)  # CUDA has no complex
+@pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_every_dtype_goes_out_and_comes_in(simulator, dtype):
     x = mg.tensor([0, 1, 1, 0], dtype=dtype, device="cuda")
     y = mg.from_dlpack(x[1:3])
@@ -230,5 +230,5 @@ def test_what_cannot_be_shared_says_why(simulator):
     ]:
         with pytest.raises(error, match=words):
             mg.from_dlpack(wrong)
-    with pytest.raises(DTypeError, match="type code 5 with 64 bits"):
-        dlpack.dtype_of(5, 64, 1)
+    with pytest.raises(DTypeError, match="type code 3 with 64 bits"):
+        dlpack.dtype_of(3, 64, 1)

@@ -61,7 +61,6 @@ class Memory(Backend):
                 f"{device} cannot be used, because minigrad supports only the first CUDA device; pass device='cuda:0'",
                 device=str(device),
             )
-        expect_real(device, dtype)
         return Storage(self.allocator.allocate(numel, dtype), dtype, device, self.allocator)
 
     @cached_property
@@ -205,7 +204,6 @@ class Memory(Backend):
                 op="from_dlpack",
             )
         dtype, shape = as_dtype(typed), tuple(interface["shape"])
-        expect_real(device, dtype)
         steps = interface.get("strides")
         if steps is not None and any(s % dtype.itemsize for s in steps):
             raise StorageError(
@@ -262,13 +260,3 @@ def part_of(array: NDArray[Any], layout: Layout) -> NDArray[Any]:
     steps = tuple(s * array.itemsize for s in layout.strides)
     shown = np.lib.stride_tricks.as_strided(array[layout.offset :], layout.shape, steps)
     return np.ascontiguousarray(shown).reshape(-1)
-
-
-def expect_real(device: Device, dtype: DType) -> None:
-    """Raise DeviceError for a complex dtype."""
-    if dtype.is_complex:
-        raise DeviceError(
-            f"{device} has no complex numbers, got the dtype {dtype}; compute on the CPU, or pass pairs of real "
-            "numbers, mg.view_as_real(x)",
-            device=str(device),
-        )

@@ -90,6 +90,10 @@ class DeviceBuffer:
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
+    def view(self, dtype: np.dtype[Any]) -> DeviceBuffer:
+        """Return the same memory as elements of another dtype."""
+        return DeviceBuffer(self.owner, self.address, self.nbytes // dtype.itemsize, dtype)
+
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return {"shape": (self.size,), "typestr": self.dtype.str, "data": (self.address, False), "version": 3,

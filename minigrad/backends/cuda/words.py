@@ -50,9 +50,15 @@ class Words:
             names[f"load_{width}"] = lambda p, i, width=width: p.load(i, width)
             names[f"store_{width}"] = lambda p, i, values: p.store(i, values)
         names |= {"half_to_float": half.half_to_float, "float_to_half": half.float_to_half}
-        names |= instructions(self)
+        names |= instructions(self) | {"complex": of_parts}
         names["atomic_max"] = lambda p, i, x: p.update(i, lambda old: max(old, x))
         return names | {"atomic_add": lambda p, i, x: p.add(i, x)}
+
+
+def of_parts(real: Any, imag: Any = 0.0) -> np.complexfloating[Any]:
+    """Return a complex number as wide as its parts, as a compiled kernel does."""
+    narrow = isinstance(real, np.float32) and isinstance(imag, np.float32)
+    return (np.complex64 if narrow else np.complex128)(complex(real, imag))
 
 
 class Cuda:

@@ -26,7 +26,9 @@ def natives() -> dict[str, Any]:
 
     half_to_float(h), float_to_half(x): the machine's own conversions of the bits of a float16.
 
-    atomic_add(p, i, x): p[i] += x, atomically.  atomic_max(p, i, x): p[i] = max(p[i], x), atomically, of signed
+    complex(a, b): the complex number with these parts.
+
+    atomic_add(p, i, x): p[i] += x, atomically, for each part of a complex number by itself.  atomic_max(p, i, x): p[i] = max(p[i], x), atomically, of signed
     integers.
 
     copy_async(a, to, p, i, n): start to copy 8 elements of 16 bits from p[i] to a[to] in shared memory; n is 8, or 0 to
@@ -45,6 +47,7 @@ def natives() -> dict[str, Any]:
     names |= {f"copies_landed_{n}": assembled(f"cp.async.wait_group {n};") for n in (0, 1)}
     names |= {"ldmatrix": matrices(""), "ldmatrix_turned": matrices(".trans")}
     names |= {"mma_float16": multiplier("f16"), "mma_bfloat16": multiplier("bf16")}
+    names |= {"complex": complex}
     return names | {"atomic_add": intrinsic(_atomic_add), "atomic_max": intrinsic(_atomic_max)}
 
 
@@ -55,6 +58,8 @@ def vector_of(context: Any, dtype: Any, width: int) -> tuple[Any, int, int]:
     moved in words of 32 bits, because a vector of eight 16-bit elements would be split in two.
     """
     size = width * dtype.bitwidth // 8
+    if isinstance(dtype, types.Complex):
+        return ir.VectorType(context.get_data_type(dtype.underlying_float), 2 * width), 1, size
     if dtype.bitwidth >= 32 or size % 4:
         return ir.VectorType(context.get_data_type(dtype), width), 1, size
     return ir.VectorType(I32, size // 4), 32 // dtype.bitwidth, size
@@ -67,6 +72,13 @@ def address(context: Any, builder: Any, kind: Any, value: Any, i: Any) -> Any:
     return builder.gep(context.make_array(kind)(context, builder, value).data, [builder.trunc(i, I32)])
 
 
+def pair(context: Any, builder: Any, kind: Any, real: Any, imag: Any) -> Any:
+    """Return a complex number from its parts."""
+    number = context.make_complex(builder, kind)
+    number.real, number.imag = real, imag
+    return number._getvalue()
+
+
 def loader(width: int) -> Callable[..., Any]:
     """Return the instruction load_W."""
 
@@ -75,6 +87,10 @@ def loader(width: int) -> Callable[..., Any]:
             vector, each, size = vector_of(context, p.dtype, width)
             pointer = builder.bitcast(address(context, builder, p, args[0], args[1]), vector.as_pointer())
             loaded = builder.load(pointer, align=size)
+            if isinstance(p.dtype, types.Complex):
+                halves = [builder.extract_element(loaded, I32(k)) for k in range(2 * width)]
+                parts = [pair(context, builder, p.dtype, *halves[k : k + 2]) for k in range(0, 2 * width, 2)]
+                return context.make_tuple(builder, sig.return_type, parts)
             parts = [builder.extract_element(loaded, I32(k // each)) for k in range(width)]
             if each > 1:  # by shifts: LLVM would turn a cast of the vector into loads of small elements
                 kind, bits = context.get_data_type(p.dtype), p.dtype.bitwidth
@@ -96,6 +112,8 @@ def storer(width: int) -> Callable[..., Any]:
                 context.cast(builder, builder.extract_value(args[2], k), kind, p.dtype)
                 for k, kind in enumerate(values.types)
             ]
+            if isinstance(p.dtype, types.Complex):
+                parts = [builder.extract_value(part, k) for part in parts for k in range(2)]
             if each > 1:
                 wide = [
                     builder.shl(builder.zext(x, I32), I32(k % each * p.dtype.bitwidth)) for k, x in enumerate(parts)
@@ -134,10 +152,15 @@ def _atomic_add(typingctx, p, i, x):
             builder.atomic_rmw("add", pointer, args[2], "monotonic")
             return context.get_dummy_value()
         # NVVM does not support LLVM's atomic addition of floats.  `red` returns no value, so the thread does not wait.
-        kind, letter = ("f32", "f") if p.dtype.bitwidth == 32 else ("f64", "d")
-        whole = builder.ptrtoint(pointer, ir.IntType(64))
-        call = ir.FunctionType(ir.VoidType(), [whole.type, args[2].type])
-        builder.asm(call, f"red.add.{kind} [$0], $1;", f"l,{letter},~{{memory}}", [whole, args[2]], True)
+        added = [args[2]]
+        if isinstance(p.dtype, types.Complex):
+            added = [builder.extract_value(args[2], k) for k in range(2)]
+        kind, letter = ("f32", "f") if added[0].type == ir.FloatType() else ("f64", "d")
+        size, whole = (4 if letter == "f" else 8), builder.ptrtoint(pointer, ir.IntType(64))
+        call = ir.FunctionType(ir.VoidType(), [whole.type, added[0].type])
+        for k, x in enumerate(added):
+            at = builder.add(whole, ir.IntType(64)(k * size))
+            builder.asm(call, f"red.add.{kind} [$0], $1;", f"l,{letter},~{{memory}}", [at, x], True)
         return context.get_dummy_value()
 
     return types.void(p, types.int64, p.dtype), codegen

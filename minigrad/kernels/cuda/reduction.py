@@ -14,11 +14,13 @@ additions depends only on the shape.
 """
 
 # ruff: noqa: F821, F841
+import ast
 from typing import Any
 
 import numpy as np
 
 from minigrad.kernels.fields import Fields, loop
+from minigrad.kernels.pasting import Macro
 
 
 def group_words(along: bool) -> dict[str, Any]:
@@ -36,12 +38,24 @@ def joined_words(along: bool, by_neighbours: Any = None, by_others: Any = None) 
     return {**group_words(along), "JOINED": join, "TOLD": False}
 
 
-def wire(compute: np.dtype[Any]) -> dict[str, str]:
+def wire(compute: np.dtype[Any]) -> dict[str, Any]:
     """Return the words SEND, RECEIVE and WIRE: shuffles move integers and floats of 32 and 64 bits."""
+    if compute.kind == "c":
+        return {"SEND": "{0}", "RECEIVE": Macro(by_parts), "WIRE": "T"}
     if compute.kind == "f":
         return {"SEND": "{0}", "RECEIVE": "{0}", "WIRE": "T"}
     kind = "np.int32" if compute.kind == "b" or compute.itemsize < 4 or compute.name == "int32" else "np.int64"
     return {"SEND": f"{kind}({{0}})", "RECEIVE": "T({0})", "WIRE": kind}
+
+
+def by_parts(arguments: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+    """Return the shuffle of a complex number as one shuffle of each part; what is read from memory stays as it is."""
+    (x,) = arguments
+    if not isinstance(x, ast.Call):
+        return [], x
+    mask, sent, lane = x.args
+    parts: list[ast.expr] = [ast.Call(x.func, [mask, ast.Attribute(sent, name), lane], []) for name in ("real", "imag")]
+    return [], ast.Call(ast.Name("T"), [ast.Call(ast.Name("complex"), parts, [])], [])
 
 
 # The reduced_steps of results are 0.

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import DType
+from minigrad.kernels import vecmath
 from minigrad.kernels.cpu.target import element
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.objects import digest
@@ -40,19 +41,34 @@ def natives() -> str:
 
 
 def calls(compute: np.dtype[Any]) -> dict[str, str]:
-    """Return the replacement of each `math.NAME` in a kernel that computes in float32 or float64."""
+    """Return the replacement of each `math.NAME` in a kernel, for its compute dtype."""
+    if compute.kind == "c":
+        parts = calls(np.dtype(f"f{compute.itemsize // 2}"))
+        return vecmath.calls(compute) | {f"real {name}": at for name, at in parts.items()}
     bits, end = 8 * compute.itemsize, "f" if compute.itemsize == 4 else ""
     return {name: f"libdevice.{at}{end}" for name, at in LIBDEVICE.items()} | {name: f"{name}_{bits}" for name in OWN}
 
 
 def functions(text: str) -> list[str]:
-    """Return the functions below that a text calls, each for the bits at the end of its name."""
-    sources = []
+    """Return the functions that a text calls, each for the bits at the end of its name.
+
+    They are those below, and functions of complex numbers, which call libdevice.
+    """
+    complexes = [word for word in vecmath.called(text) if word[:-3].removesuffix("_any") in vecmath.COMPLEXES]
+    numbers, texts = vecmath.pasted(complexes, apart=vecmath.FUNCTIONS)
+    sources = ["\n".join(numbers) + "\n", *[f"@device\n{by_libdevice(each)}" for each in texts]] if texts else []
     for name, bits in dict.fromkeys(re.findall(rf"\b({'|'.join(OWN)})_(32|64)\(", text)):
         source = inspect.getsource(globals()[name]).replace(f"def {name}(", f"def {name}_{bits}(")
         source = source.replace("T(", f"np.float{bits}(")
         sources.append("@device\n" + (re.sub(r"(libdevice\.\w+)\(", r"\1f(", source) if bits == "32" else source))
     return sources
+
+
+def by_libdevice(text: str) -> str:
+    """Return a function of complex numbers that calls libdevice for the functions of parts, such as `sin_any_32`."""
+    text = re.sub(r"\bmath\.(\w+)\(", rf"\1_{text[: text.index('(')][-2:]}(", text)
+    call = rf"\b({'|'.join(LIBDEVICE)})(?:_any)?_(32|64)\("
+    return re.sub(call, lambda at: f"libdevice.{LIBDEVICE[at[1]]}{'f' if at[2] == '32' else ''}(", text)
 
 
 def walk(

@@ -16,7 +16,7 @@ import io
 import re
 import textwrap
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any, cast
@@ -232,8 +232,11 @@ def split(name: str) -> tuple[str, int]:
     return name[:-3], int(name[-2:])
 
 
-def pasted(names: list[str]) -> tuple[list[str], list[str]]:
-    """Return the lines of constants and the texts of functions that calls such as `exp_32` need, in order of use."""
+def pasted(names: list[str], apart: Container[str] = ()) -> tuple[list[str], list[str]]:
+    """Return the lines of constants and the texts of functions that calls such as `exp_32` need, in order of use.
+
+    apart: the functions that a target has itself.
+    """
     constants: dict[str, str] = {}
     functions: dict[str, str] = {}
 
@@ -241,6 +244,8 @@ def pasted(names: list[str]) -> tuple[list[str], list[str]]:
         if full in constants or full in functions:
             return
         name, bits = split(full)
+        if name.removesuffix("_any") in apart:
+            return
         value = find(name, bits)
         if not isinstance(value, FunctionType):
             constants[full] = (
