@@ -28,8 +28,8 @@ def natives() -> dict[str, Any]:
 
     complex(a, b): the complex number with these parts.
 
-    atomic_add(p, i, x): p[i] += x, atomically, for each part of a complex number by itself.  atomic_max(p, i, x): p[i] = max(p[i], x), atomically, of signed
-    integers.
+    atomic_add(p, i, x): p[i] += x, atomically, for each part of a complex number by itself.  atomic_max(p, i, x):
+    p[i] = max(p[i], x), atomically, of signed integers.
 
     copy_async(a, to, p, i, n): start to copy 8 elements of 16 bits from p[i] to a[to] in shared memory; n is 8, or 0 to
     write zeros.  copies_sent(): end a group of copies.  copies_landed_N(): wait until at most N groups are incomplete.
