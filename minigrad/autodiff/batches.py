@@ -80,7 +80,7 @@ class BatchTransform(ReplacingTransform):
         x.base = INPUT
         value: Tensor = x.value
         if type(value) in PLAIN:
-            same = [key for key, (whole, _) in self.inputs.items() if whole.storage is value.storage]
+            same = [key for key, (whole, _) in self.inputs.items() if whole.storage.memory is value.storage.memory]
             if same:  # two inputs in one memory: a write into one of them would have to change the other
                 self.inputs.pop(same[0])
             else:

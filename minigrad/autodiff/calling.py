@@ -169,13 +169,13 @@ class FunctionCall(UserOp):
         self, ctx: Context, node: BackpropOp, operands: Any, results: list[Tensor], carries: list[bool]
     ) -> Any:
         """Return the results as parts of the graph."""
-        storages = [x.storage for x in operands]
+        storages = [x.storage.memory for x in operands]
         parts = []
         for k, (y, carry) in enumerate(zip(results, carries, strict=True)):
             edge: Any = node if self.result is None else Output(node, k)
             dirty = among(y, ctx._dirty)
             part = with_edge(y, edge, dirty) if carry else constant(y, ctx)
-            if carry and not dirty and any(part.storage is memory for memory in storages):
+            if carry and not dirty and any(part.storage.memory is memory for memory in storages):
                 part.base = RETURNED
             parts.append(part)
         # A node that stores its own result would be a cycle, and would keep the graph alive.

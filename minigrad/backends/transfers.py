@@ -5,8 +5,10 @@ The defaults are for host memory, where nothing has to be done; a device with se
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
@@ -79,6 +81,10 @@ class Transfers:
     # ---- other libraries; host memory needs nothing here, since NumPy opens it
 
     dlpack_device = 1  # DLPack's number for the kind of memory: 1 is the memory of the CPU
+
+    def apart(self, buffer: Any, others: Sequence[Any]) -> Any:
+        """Return a buffer, or a copy of it if it shares memory with one of the others."""
+        return buffer.copy() if any(np.may_share_memory(buffer, other) for other in others) else buffer
 
     def adopt(self, source: Any, device: Device) -> tuple[Storage, Layout]:
         """Share memory of another library: of an object with DLPack or this device's array protocol."""

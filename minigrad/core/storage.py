@@ -150,9 +150,14 @@ class Storage(Block):
         key = self.key
         return key.numel if isinstance(key, Key) else int(self.buffer.size)
 
+    @property
+    def memory(self) -> Storage:
+        """The storage that owns the memory: itself, unless it shows the memory of another one with another dtype."""
+        return self
+
     def seen_as(self, dtype: DType) -> Storage:
         """Return the storage over the same memory with another dtype; all views with this dtype share it."""
-        whole = self.whole if isinstance(self, OtherDtype) else self
+        whole = self.memory
         if whole.dtype is dtype:
             return whole
         with _others:
@@ -246,6 +251,10 @@ class OtherDtype(Storage):
     def __init__(self, whole: Storage, dtype: DType) -> None:
         self.whole = whole
         super().__init__(whole.buffer.view(dtype.storage), dtype, whole.device)
+
+    @property
+    def memory(self) -> Storage:
+        return self.whole
 
     @property
     def numel(self) -> int:

@@ -25,7 +25,7 @@ from minigrad.runtime.observers import observed
 from minigrad.runtime.operands import SCALAR, as_operands, number
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import NO_PARAMS, plan_of
-from minigrad.runtime.rebasing import FREE_PARTS, NO_GRAD, PARTS, current
+from minigrad.runtime.rebasing import NO_GRAD, current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.tracers import through, transform_of
@@ -95,7 +95,7 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
     storage, base = x.storage, x.base
     node, whole = None, x if base is None else base
     if plan.dtype is not x.dtype:
-        storage, whole = storage.seen_as(plan.dtype), PARTS if storage.tracked else FREE_PARTS
+        storage = storage.seen_as(plan.dtype)
     if storage.tracked:
         if mode.enabled:
             node = record_one(op, plan, x, storage)

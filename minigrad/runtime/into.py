@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from minigrad.backends.launch import Launch
 from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import DType, category
@@ -177,7 +175,7 @@ def read_before(operands: tuple[Any, ...], written: Sequence[Any]) -> tuple[Any,
     tensors = [x for x in operands if isinstance(x, Tensor)]
     if not mode.enabled or not any(x.storage.tracked for x in tensors):
         return operands
-    own = [isinstance(x, Tensor) and any(x.storage is each for each in written) for x in operands]
+    own = [isinstance(x, Tensor) and any(x.storage.memory is each.memory for each in written) for x in operands]
     return tuple([Ops.clone.public(x) if copy else x for x, copy in zip(operands, own)])  # type: ignore[misc]
 
 
@@ -339,7 +337,8 @@ def keep_into(plan: CallPlan, key: tuple[Any, ...], launch: Launch, *dtypes: DTy
         plan.writes.clear()
         plan.into.clear()
     complexes = {dtype.is_complex for dtype in (*dtypes, *[spec.dtype for spec in plan.specs])}
-    wrap = partial(apart_from_parts, results=len(dtypes)) if len(complexes) > 1 else as_it_is
+    parts = partial(apart_from_parts, backend=backend_of(plan.device), results=len(dtypes))
+    wrap = parts if len(complexes) > 1 else as_it_is
     plan.writes[key] = launch, wrap
     plan.into[key] = run = wrap(observed.runner(plan, launch))
     return run
@@ -350,7 +349,7 @@ def as_it_is(run: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def apart_from_parts(run: Callable[..., Any], results: int) -> Callable[..., Any]:
+def apart_from_parts(run: Callable[..., Any], backend: Any, results: int) -> Callable[..., Any]:
     """Return a launch that first copies each operand in the memory of a result with another dtype.
 
     A part of complex numbers is a storage of its own: see `Storage.seen_as`.
@@ -359,7 +358,7 @@ def apart_from_parts(run: Callable[..., Any], results: int) -> Callable[..., Any
     def launch(*buffers: Any) -> Any:
         outs = buffers[len(buffers) - results :]
         reads = buffers[: len(buffers) - results]
-        return run(*[x.copy() if any(np.may_share_memory(x, y) for y in outs) else x for x in reads], *outs)
+        return run(*[backend.apart(x, outs) for x in reads], *outs)
 
     return launch
 

@@ -5,6 +5,9 @@ view consists of three ordinary nodes: the op on the old values; `put`, the whol
 view of `put`.  The base gets its new node immediately.  A view gets its new node at its next use, if its node does not
 lead to the base's.  Since all nodes are ordinary, derivatives of every order follow.
 
+A view of the parts of complex numbers has another dtype than its base.  Then the nodes between them compute with the
+parts: the base's node is seen as parts, and the new node of a complex base is a view of the parts as pairs.
+
 A write that is not recorded, under `no_grad` or through `detach()`, is detected by the version of the memory.  A tensor
 that is used afterwards gets a WRITE as its node, through which no gradient passes. docs/decisions/026 has the reasons.
 """
@@ -16,11 +19,11 @@ from typing import Any
 from minigrad.config import settings
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
-from minigrad.errors import GradientError, StorageError
+from minigrad.errors import StorageError
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.noting import noted, savers
 from minigrad.runtime.planning import make_plan
-from minigrad.runtime.plans import plan_of
+from minigrad.runtime.plans import NO_PARAMS, plan_of
 from minigrad.runtime.tensor import Tensor, describe
 
 # The node between a computed value and the same memory after a write.  It has no rule, so no gradient passes through
@@ -45,8 +48,6 @@ NO_GRAD = Sealed(
     "is a view that was made under mg.no_grad() of what gradients flow through, so the write could not be recorded; "
     "make the view outside, or write under mg.no_grad()"
 )
-PARTS = Sealed("is a view with another dtype; write into the complex tensor, or under mg.no_grad()")
-FREE_PARTS = Sealed(PARTS.why)  # the same, made before gradients flowed through the memory
 GAPS = Sealed("shows memory beside its operand; write into a copy of it, as clone() gives, or under mg.no_grad()")
 RETURNED = Sealed("is memory of an argument that a Function returned; write into a copy of it, as clone() gives")
 INPUT = Sealed("is an input of a transform, or a view of one; write into a copy of it, as clone() gives")
@@ -57,6 +58,8 @@ class Ops:
 
     put: Op
     look: Op
+    parts: Op  # a view of complex numbers as a last dim of two parts
+    pairs: Op  # a view of this last dim as complex numbers
     clone: Op
     cast: Op
 
@@ -108,11 +111,6 @@ def current(x: Tensor) -> Any:
                 x.op = node = seen_through(x, base, ground_of(base, whole))
             return node
     if node is None:
-        if base is FREE_PARTS and x.storage.tracked and x.storage.version:
-            raise GradientError(
-                f"{describe(x)} is a view with another dtype of memory into which gradients flowed later; make the "
-                "view after the write"
-            )
         return None
     root = root_of(node)
     if root is None or made_at(root) == x.storage.version:
@@ -124,7 +122,9 @@ def current(x: Tensor) -> Any:
 
 def ground_of(base: Tensor, whole: Any) -> Any:
     """Return the node whose gradient has the shape `extent`: the base's own node, or the one that it is a view of."""
-    return whole if base.layout.is_contiguous else root_of(whole)
+    if base.layout.is_contiguous:
+        return whole
+    return whole.parents[0] if whole.parents and whole.parents[0].op is Ops.pairs else root_of(whole)
 
 
 def extent(base: Tensor) -> tuple[int, tuple[int, ...]]:
@@ -140,22 +140,45 @@ def extent(base: Tensor) -> tuple[int, tuple[int, ...]]:
 
 
 def position_of(x: Tensor, base: Tensor) -> tuple[Tensor, dict[str, Any]]:
-    """Return the memory of a base as one dense tensor, and the parameters of x as a view of that tensor."""
+    """Return the memory of a base as one dense tensor, and the parameters of x as a view of that tensor.
+
+    If only one of them is complex, these are the memory of parts and the parts of x.
+    """
     low, shape = extent(base)
-    whole = Tensor(x.storage, Layout.contiguous(shape))
-    return whole, {"size": x.shape, "stride": x.strides, "storage_offset": x.offset - low}
+    whole, layout = Tensor(base.storage, Layout.contiguous(shape)), x.layout
+    if x.dtype is not base.dtype:
+        whole, low = (as_parts(whole), 2 * low) if base.dtype.is_complex else (whole, low)
+        layout = as_parts(x).layout if x.dtype.is_complex else layout
+    return whole, {"size": layout.shape, "stride": layout.strides, "storage_offset": layout.offset - low}
+
+
+def as_parts(x: Tensor) -> Tensor:
+    """Return the parts of complex numbers, without a node."""
+    return Tensor(x.storage.seen_as(x.dtype.to_real()), Ops.parts.prepare(x.layout))  # type: ignore[misc]
+
+
+def view_node(op: Op, x: Tensor, node: Any, params: dict[str, Any] = NO_PARAMS) -> BackpropOp:
+    """Return the node of a view of x, whose own node is given."""
+    plan = plan_of(op, (x,), params)
+    return BackpropOp(op, plan, plan.params, (node,), 1, ())
 
 
 def seen_through(x: Tensor, base: Tensor, ground: Any) -> BackpropOp:
     """Return the node of x as a view of the current memory of its base."""
     whole, position = position_of(x, base)
-    plan = plan_of(Ops.look, (whole,), position)
-    return BackpropOp(Ops.look, plan, plan.params, (ground,), 1, ())
+    if x.dtype is base.dtype:
+        return view_node(Ops.look, whole, ground, position)
+    if base.dtype.is_complex:
+        of_parts = view_node(Ops.parts, Tensor(base.storage, Layout.contiguous(extent(base)[1])), ground)
+        return view_node(Ops.look, whole, of_parts, position)
+    return view_node(Ops.pairs, as_parts(x), view_node(Ops.look, whole, ground, position))
 
 
 def spare(root: Any) -> None:
     """Copy the result that the last write may have saved, because the next write destroys it."""
     node: Any = root.parents[1] if root.op is Ops.put and root.versions else None
+    if node is not None and node.op is Ops.parts:
+        node = node.parents[0]
     which = () if node is None or not node.saved else kept_by(node)
     if -1 in which:
         k = which.index(-1)
@@ -188,7 +211,7 @@ class WriteRecord:
         values = list(operands)
         if self.mask and self.plan.tracks and not self.op.variadic:
             for k in {k for k in self.op.saves[self.mask] if k >= 0}:
-                if values[k].storage is self.out.storage:
+                if values[k].storage.memory is self.out.storage.memory:
                     values[k] = Ops.clone.public(values[k])  # type: ignore[misc]
                     parents[k] = values[k].op
         self.operands, self.parents = tuple(values), tuple(parents)
@@ -220,13 +243,20 @@ def rebase(out: Tensor, base: Tensor, old: Any, node: Any) -> None:
     `node` is None if the written value is a constant.
     """
     whole, position = position_of(out, base)
+    other = out.dtype is not base.dtype
+    if other and old is not None and base.dtype.is_complex:
+        old = view_node(Ops.parts, Tensor(base.storage, Layout.contiguous(extent(base)[1])), old)
+    if other and out.dtype.is_complex:
+        node = None if node is None else view_node(Ops.parts, out, node)
+        out = as_parts(out)
     plan = plan_of(Ops.put, (whole, out), position, fresh=False)
     put = BackpropOp(Ops.put, plan, plan.params, (old, node), (old is not None) + 2 * (node is not None), ())
     put.versions = (out.storage.version,)
     if settings.noting:
         put.source = noted(put, ())
     out.storage.tracked = True
-    base.op = put if base.layout.is_contiguous else seen_through(base, base, put)
+    ground = view_node(Ops.pairs, whole, put) if other and base.dtype.is_complex else put
+    base.op = ground if base.layout.is_contiguous else seen_through(base, base, ground)
 
 
 def check_dense(name: str, base: Tensor) -> None:
@@ -234,7 +264,11 @@ def check_dense(name: str, base: Tensor) -> None:
 
     The gradient of such a tensor has no element for the memory in the gaps.
     """
-    if base.op is not None and not base.layout.is_contiguous and tuple(root_of(base.op).shape) != extent(base)[1]:
+    if (
+        base.op is not None
+        and not base.layout.is_contiguous
+        and tuple(ground_of(base, base.op).shape) != extent(base)[1]
+    ):
         raise StorageError(
             f"{name}: cannot write into {describe(base)} with strides {base.strides}, whose layout differs from that "
             "of the recorded result; write into x.clone()"

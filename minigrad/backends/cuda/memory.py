@@ -7,6 +7,7 @@ has the offset.  So the address determines the width of a load, as the offset of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -84,6 +85,13 @@ class Memory(Backend):
             return buffer
         size = (buffer.nbytes - start) // dtype.itemsize if numel is None else numel
         return self.runtime.part(buffer, start, size, dtype.storage)
+
+    def apart(self, buffer: DeviceBuffer, others: Sequence[DeviceBuffer]) -> DeviceBuffer:
+        if all(other.owner is not buffer.owner for other in others):
+            return buffer
+        result = self.runtime.allocate(buffer.size, buffer.dtype)
+        self.runtime.copy_to_device(result, self.runtime.copy_to_host(buffer))
+        return result
 
     # ---- copies to and from the host
 

@@ -17,6 +17,7 @@ from minigrad.declare.decorators import composed, elementwise, view
 from minigrad.errors import ShapeError
 from minigrad.ops.casting import dtype_of_part
 from minigrad.ops.shape.views import select
+from minigrad.runtime.rebasing import Ops
 from minigrad.runtime.tensor import Tensor
 
 
@@ -47,6 +48,9 @@ def as_real(input: Layout):
 def as_complex(input: Layout):
     """Return a view of pairs as complex numbers.  Gradient: the parts of g."""
     return Layout.make(input.shape[:-1], tuple([step // 2 for step in input.strides[:-1]]), input.offset // 2)
+
+
+Ops.parts, Ops.pairs = as_real.op, as_complex.op  # type: ignore[attr-defined]
 
 
 @elementwise(dtype=dtype_of_part, vjp=(lambda g: g,), linear=True, namespace=(), method=False, label="real")
