@@ -264,11 +264,9 @@ def check_dense(name: str, base: Tensor) -> None:
 
     The gradient of such a tensor has no element for the memory in the gaps.
     """
-    if (
-        base.op is not None
-        and not base.layout.is_contiguous
-        and tuple(ground_of(base, base.op).shape) != extent(base)[1]
-    ):
+    if base.op is None or base.layout.is_contiguous:
+        return
+    if tuple(ground_of(base, base.op).shape) != extent(base)[1]:
         raise StorageError(
             f"{name}: cannot write into {describe(base)} with strides {base.strides}, whose layout differs from that "
             "of the recorded result; write into x.clone()"

@@ -96,6 +96,10 @@ def test_a_part_shares_memory_and_a_dense_run_is_read_in_pairs():
     x = mg.tensor(OPERANDS[0], device="cuda")
     mg.view_as_real(x)[..., 1] = 2.0
     assert x.imag.eq(2.0).all() and (x + x).cpu().tolist() == (OPERANDS[0].real * 2 + 4j).tolist()
+    z = mg.tensor([1 + 2j, 3 + 4j, 5 + 6j], device="cuda")
+    z.add_(z.flip(0).real)  # an operand in the memory of the result is read before it is written
+    z.real.copy_(z.imag.flip(0))
+    assert z.tolist() == [6 + 2j, 4 + 4j, 2 + 6j]
 
 
 def test_what_depends_on_the_elements_is_refused():
