@@ -151,6 +151,8 @@ def form_of(reducer: Reducer, compute: np.dtype[Any], plan: ReductionPlan, a: DT
         return ""
     rows = plan.kind == "across" or plan.cols > 1
     length = plan.values.get("rows", plan.numel)
+    if compute.kind == "c":
+        return "sum" if reducer.adds and not rows else ""
     if compute.kind != "f":
         return "" if rows else "integer"
     if reducer.order == "sum":
