@@ -2,7 +2,7 @@
 
 The standard differs from `mg` in six points.  A tensor without dims has full weight in the promotion of dtypes.  Sums
 of unsigned integers are unsigned.  `axis` may be left out only for a tensor of one dim.  A caller can require or forbid
-a copy.  A cast does not discard imaginary parts.  `floor_divide` of infinities is the floor of the true quotient.
+a copy.  A cast does not discard imaginary parts.  `floor_divide` of infinities rounds the true quotient.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def wide(x: Tensor, dtype: Any) -> Any:
 
 
 def floored(x1: Any, x2: Any) -> Tensor:
-    """Return floor(x1/x2), also for infinities, where `mg.floor_divide` is Python's `//`."""
+    """Return floor(x1/x2), also for infinities, where `mg.floor_divide` follows Python."""
     quotient: Tensor = OURS["floor_divide"](x1, x2)
     if not quotient.dtype.is_float:
         return quotient
