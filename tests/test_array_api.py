@@ -24,15 +24,15 @@ pytestmark = pytest.mark.usefixtures("reference")
 
 xp = mg.array_api
 STRICT = "array-api-strict is not installed: no signatures to compare with"
-# Complex numbers; the draft of the next version; what `mg.linalg` has not yet.
-ABSENT = {"complex64", "complex128", "imag", "broadcast_shapes"}
-ABSENT |= {name for name in "det eigh eigvalsh inv matrix_rank pinv qr slogdet solve svd svdvals".split()
-           if not hasattr(mg.linalg, name)}  # fmt: skip
-FLOATS, INTS = ("float32", "float64"), ("uint8", "int16", "int64", "uint64")
+ABSENT = {"broadcast_shapes"}  # of the next version of the standard
+FLOATS, INTS, COMPLEX = ("float32", "float64"), ("uint8", "int16", "int64", "uint64"), ("complex64", "complex128")
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-3, np.inf, -np.inf, np.nan)
 OF_FLOATS = """acos acosh asin asinh atan atanh cos cosh exp expm1 log log1p log2 log10 reciprocal signbit sin sinh
     sqrt tan tanh""".split()
 OF_INTS, OF_BOOLS = ["bitwise_invert"], ["logical_not"]
+OF_COMPLEX = """abs acos acosh asin asinh atan atanh conj cos cosh exp expm1 imag isfinite isinf isnan log log1p log2
+    log10 negative positive real reciprocal round sin sinh sqrt square tan tanh add divide equal multiply not_equal pow
+    subtract""".split()
 PAIRS_OF_FLOATS = "atan2 copysign divide hypot logaddexp nextafter".split()
 PAIRS_OF_INTS = "bitwise_and bitwise_or bitwise_xor".split()
 PAIRS_OF_BOOLS = "logical_and logical_or logical_xor".split()
@@ -58,11 +58,19 @@ def numbers(dtype: str) -> np.ndarray:
         return np.array([True, False, True])
     if dtype in FLOATS:
         return np.array(SPECIAL, dtype)
+    if dtype in COMPLEX:
+        return np.array([1 + 2j, -0.5 + 0.25j, -3, 1.5j, 2.5 - 1.5j, 0.25 - 2j], dtype)
     return np.array([0, 1, 2, 7, 100, np.iinfo(dtype).max] + ([-1, -8] if np.iinfo(dtype).min else []), dtype)
 
 
 def dtypes_of(name: str) -> tuple[str, ...]:
     """The dtypes for which the standard defines an elementwise function."""
+    return real_dtypes_of(name) + (COMPLEX if name in OF_COMPLEX else ())
+
+
+def real_dtypes_of(name: str) -> tuple[str, ...]:
+    if name == "imag":
+        return ()
     if name in OF_FLOATS + PAIRS_OF_FLOATS:
         return FLOATS
     if name in OF_BOOLS + PAIRS_OF_BOOLS:
@@ -72,7 +80,7 @@ def dtypes_of(name: str) -> tuple[str, ...]:
     return INTS if name in SHIFTS else ("bool", *INTS, *FLOATS) if name[-5:] == "equal" else INTS + FLOATS
 
 
-@over("name", xp.UNARY.split())
+@over("name", [*xp.UNARY.split(), "round"])
 def test_functions_of_one_operand(name: str) -> None:
     for dtype in dtypes_of(name):
         a = numbers(dtype)
@@ -81,7 +89,7 @@ def test_functions_of_one_operand(name: str) -> None:
                 hold(getattr(xp, name)(xp.asarray(np.asarray(each))), getattr(np, name)(each))
 
 
-@over("name", xp.BINARY.split())
+@over("name", [*xp.BINARY.split(), "floor_divide"])
 def test_functions_of_two_operands(name: str) -> None:
     for dtype in dtypes_of(name):
         a = numbers(dtype)
@@ -135,6 +143,9 @@ def cases() -> Iterator[tuple[str, Case]]:
     yield "unique_all", (lambda xp, x: tuple(xp.unique_all(x)), (INT,))
     yield "unique", (lambda xp, x: [*xp.unique_counts(x), *xp.unique_inverse(x), xp.sort(xp.unique_values(x))], (INT,))
     yield "unique-nan", (lambda xp, x: tuple(xp.unique_all(x)), (np.array([np.nan, 1.0, np.nan, -0.0, 0.0]),))
+    z = np.array([[1 + 2j, 1 - 2j, 0], [1 + 2j, complex(np.nan, 1), -0.0]])
+    yield "unique-complex", (lambda xp, x: tuple(xp.unique_all(x)), (z,))
+    yield "linspace-complex", (lambda xp: xp.linspace(1j, 2, 5, dtype=xp.complex64), ())
     yield "isin", (lambda xp, x, y: [xp.isin(x, y), xp.isin(x, y, invert=True)], (INT, np.array([1, 2])))
     yield "take", (lambda xp, x, i: [xp.take(x, i, axis=0), xp.take(x[:, 0, 0], i)], (A, np.array([1, 0, 1])))
     yield "take_along_axis", (lambda xp, x, i: xp.take_along_axis(x, i, axis=1), (B, np.array([[0], [2]])))
@@ -297,6 +308,8 @@ def test_kinds_of_dtypes() -> None:
         for other, to in info.dtypes().items():
             if np.isdtype(np.dtype(name), "integral") and np.isdtype(np.dtype(other), "integral"):
                 assert xp.can_cast(dtype, to) == np.can_cast(np.dtype(name), np.dtype(other))
+            elif dtype.is_float or dtype.is_complex:
+                assert xp.can_cast(dtype, to) == np.can_cast(name, other)
     assert xp.isdtype(xp.int8, (xp.int8, "bool")) and not xp.can_cast(xp.int64, xp.float64)
     with pytest.raises(ArgumentError, match="isdtype"):
         xp.isdtype(xp.int8, "whole")
@@ -306,6 +319,30 @@ def test_kinds_of_dtypes() -> None:
             assert getattr(ours, fact) == getattr(theirs, fact)
     assert (xp.iinfo(xp.uint64).max, xp.iinfo(xp.asarray([1])).bits) == (2**64 - 1, 64)
     assert info.default_dtypes()["real floating"] is mg.default_float() and info.devices() == [info.default_device()]
+
+
+def test_complex_numbers() -> None:
+    z = xp.asarray([3 + 4j, 0])
+    assert xp.sign(z).tolist() == pytest.approx([0.6 + 0.8j, 0]) and xp.linspace(0, 1j, 3).dtype is xp.complex64
+    assert xp.astype(z, xp.bool).tolist() == [True, False] and xp.astype(z, xp.complex128).dtype is xp.complex128
+    with pytest.raises(TypeError, match=r"xp\.real\(x\)"):
+        xp.astype(z, xp.float32)
+
+
+def test_floor_divide_of_infinities() -> None:
+    a = np.array(SPECIAL)
+    with np.errstate(all="ignore"):
+        expected = np.floor(a[:, None] / a)
+        infinite = np.isinf(a[:, None]) | np.isinf(a)
+    found = xp.floor_divide(xp.asarray(a)[:, None], xp.asarray(a))
+    hold(found[xp.asarray(infinite)], expected[infinite])
+    assert xp.floor_divide(xp.asarray([-1.0]), np.inf).tolist() == [0.0] and (mg.tensor([-1.0]) // np.inf).item() == -1
+    x = mg.Var([3.0, np.inf])
+    assert xp.floor_divide(x, 2.0).sum().backward()[x].tolist() == [0.0, 0.0]
+
+
+def test_broadcast_arrays_returns_a_list() -> None:
+    assert type(xp.broadcast_arrays(xp.ones(2))) is list
 
 
 def test_arrays_in_and_out() -> None:

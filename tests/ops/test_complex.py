@@ -11,6 +11,7 @@ from cases import over
 import minigrad as mg
 import minigrad.nn.functional as F
 from minigrad.errors import DTypeError, GradientError, RecordingError, ShapeError
+from minigrad.kernels.vecmath import complexes
 from minigrad.testing import gradcheck, gradgradcheck
 
 RNG = np.random.default_rng(0)
@@ -86,6 +87,31 @@ def test_special_values_of_the_kernels_are_those_of_c99(name):
         np.testing.assert_allclose(np.abs(got), np.abs(right), rtol=1e-5)
         signed = ~(np.isnan(right) | (np.isnan(wanted.real) | np.isnan(wanted.imag) | (name == "exp")))
         assert (np.signbit(got) == np.signbit(right))[signed].all(), name
+
+
+@over("name", ["asin", "acos", "atan", "asinh", "acosh", "atanh"])
+def test_parts_of_very_different_sizes(name):
+    """The values are repeated to the length of GRID, so that the kernels of the test above run."""
+    few = [1e-30j, 1e-30, 0.5 - 1e-30j, 1e-30 + 0.5j, -1e-30 - 1e-30j, 1e30 + 1j, complex(np.nan, 1e30), 1e30j,
+           1 + 1e-30j, -1 - 1e-30j, 1e-30 - 1j, 1, 1j]  # fmt: skip
+    grid = np.resize(np.array(few, np.complex64), len(GRID))
+    with np.errstate(all="ignore"):
+        found, wanted = getattr(mg, name)(mg.tensor(grid)).numpy(), UNARY[name](grid)
+    np.testing.assert_allclose(found.real, wanted.real, rtol=1e-5)
+    np.testing.assert_allclose(found.imag, wanted.imag, rtol=1e-5)
+
+
+def test_expm1_has_the_special_values_of_exp(monkeypatch):
+    """NumPy's expm1 lacks them.  The function of the kernels is tested as plain Python, because it has no branches."""
+    for name, value in {"exp": np.exp, "expm1": np.expm1, "sin": np.sin, "cos": np.cos, "INFINITY": np.inf,
+                        "SPLIT_FROM": complexes.SPLIT_FROM_64}.items():  # fmt: skip
+        monkeypatch.setattr(complexes, name, value, raising=False)
+    grid = np.concatenate([GRID, [complex(710.0, 1e-5), 710, 90 + 1j]])
+    with np.errstate(all="ignore"):
+        wanted, scalars = np.exp(grid) - 1.0, [complexes.cexpm1(z) for z in grid]
+        for found in (mg.expm1(on_reference(grid)).numpy(), np.array(scalars)):
+            np.testing.assert_allclose(found.real, wanted.real, rtol=1e-12, atol=1e-15)
+            np.testing.assert_allclose(found.imag, wanted.imag, rtol=1e-12, atol=1e-15)
 
 
 def test_division_by_zero_and_infinity():

@@ -49,6 +49,17 @@ def test_slices_of_matrices_and_odd_strides() -> None:
     assert mg.unique(tensor([5]).expand(4)).tolist() == [5]
 
 
+@over("dim", [None, 0, 1])
+def test_complex_numbers_are_in_lexicographic_order_of_their_parts(dim: int | None) -> None:
+    z = np.array([[1 + 2j, 0, 1 + 2j], [1 - 2j, complex(-0.0, 0), 1 - 2j], [1 + 2j, 0, 1 + 2j]])
+    want = np.unique(z, axis=dim, return_inverse=True, return_counts=True)
+    output, inverse, counts = mg.unique(tensor(z), return_inverse=True, return_counts=True, dim=dim)
+    assert output.dtype is mg.complex128 and output.tolist() == want[0].tolist()
+    assert mg.unique(tensor(z), dim=dim).tolist() == want[0].tolist()
+    assert inverse.tolist() == want[1].tolist() and counts.tolist() == want[2].tolist()
+    assert mg.unique(tensor([complex(1, math.nan), complex(1, math.nan)])).shape == (2,)
+
+
 def test_nan_equals_nothing_and_the_two_zeros_are_one() -> None:
     output, counts = mg.unique(tensor([math.nan, 1.0, math.nan, -0.0, 0.0, -math.inf]), return_counts=True)
     assert [str(v) for v in output.tolist()] == ["-inf", "-0.0", "1.0", "nan", "nan"]

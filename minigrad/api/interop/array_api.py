@@ -2,7 +2,7 @@
 
 Libraries that are written against the standard, such as SciPy and scikit-learn, accept tensors through this module.
 The names and arguments are those of the standard (`axis`, `keepdims`, `correction=0`).  Values, views and gradients are
-those of the functions of `mg`, which behave as in PyTorch.  The dtypes of complex numbers are not among the names.
+those of the functions of `mg`, which behave as in PyTorch.
 Source: https://data-apis.org/array-api/2024.12.
 """
 
@@ -29,12 +29,13 @@ from minigrad.runtime.tensor import Tensor
 __array_api_version__ = "2024.12"
 __array_namespace_info__ = standard.namespace_info
 # Functions that `mg` has with the same arguments, under the same name or under an alias.
-UNARY = """abs acos acosh asin asinh atan atanh bitwise_invert ceil cos cosh exp expm1 floor isfinite isinf isnan log
-    log1p log2 log10 logical_not negative positive reciprocal round sign signbit sin sinh sqrt square tan tanh trunc"""
+UNARY = """abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag isfinite isinf
+    isnan log log1p log2 log10 logical_not negative positive real reciprocal sign signbit sin sinh sqrt square tan tanh
+    trunc"""
 BINARY = """add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide equal
-    floor_divide greater greater_equal hypot less less_equal logaddexp logical_and logical_or logical_xor maximum
-    minimum multiply nextafter not_equal pow remainder subtract"""
-OURS = ALIASES | {"bitwise_invert": "bitwise_not", "equal": "eq"}
+    greater greater_equal hypot less less_equal logaddexp logical_and logical_or logical_xor maximum minimum multiply
+    nextafter not_equal pow remainder subtract"""
+OURS = ALIASES | {"bitwise_invert": "bitwise_not", "equal": "eq", "sign": "sgn"}
 
 # Functions that `mg` lacks or declares with other arguments, each with the expression that it returns.
 SPELLED = """
@@ -55,13 +56,15 @@ cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False): scan(1, 
 argsort(x, /, *, axis=-1, descending=False, stable=True): mg.argsort(x, axis, descending, stable)
 sort(x, /, *, axis=-1, descending=False, stable=True): mg.sort(x, axis, descending, stable)[0]
 searchsorted(x1, x2, /, *, side="left", sorter=None): mg.searchsorted(x1, x2, side=side, sorter=sorter)
+round(x, /): mg.complex(mg.round(x.real), mg.round(x.imag)) if x.dtype.is_complex else mg.round(x)
 isin(x1, x2, /, *, invert=False): mg.isin(x1, x2, invert=invert)
+floor_divide(x1, x2, /): floored(*joined(x1, x2))
 where(condition, x1, x2, /): mg.where(condition, *joined(x1, x2))
 clip(x, /, min=None, max=None): mg.clone(x) if min is None and max is None else mg.clamp(x, min, max)
 diff(x, /, *, axis=-1, n=1, prepend=None, append=None): mg.diff(x, n, axis, prepend, append)
 take(x, indices, /, *, axis=None): mg.index_select(x, only_axis("take", x, axis), indices)
 take_along_axis(x, indices, /, *, axis=-1): mg.take_along_dim(x, indices, axis)
-broadcast_arrays(*arrays): mg.broadcast_tensors(*arrays)
+broadcast_arrays(*arrays): list(mg.broadcast_tensors(*arrays))
 broadcast_to(x, /, shape): mg.broadcast_to(x, shape)
 concat(arrays, /, *, axis=0): mg.cat(joined(*[mg.ravel(x) if axis is None else x for x in arrays]), axis or 0)
 expand_dims(x, /, axis=0): mg.unsqueeze(x, axis)
@@ -105,7 +108,9 @@ cholesky(x, /, *, upper=False): lin.cholesky(x, upper=upper)
 cross(x1, x2, /, *, axis=-1): lin.cross(*same_ndim(*joined(x1, x2)), dim=axis)
 det(x, /): lin.det(x)
 diagonal(x, /, *, offset=0): mg.diagonal(x, offset, -2, -1)
+eig(x, /): lin.eig(x)
 eigh(x, /): lin.eigh(x)
+eigvals(x, /): lin.eigvals(x)
 eigvalsh(x, /): lin.eigvalsh(x)
 inv(x, /): lin.inv(x)
 matmul(x1, x2, /): mg.matmul(*joined(x1, x2))
@@ -154,7 +159,7 @@ DESCRIBED = {
     "device": ("Device or str, optional", "Device of the result."),
     "dtype": ("DType, optional", "Dtype of the result."),
     "endpoint": ("bool", "Whether `stop` is the last value."),
-    "fill_value": ("bool, int or float", "Value of all elements."),
+    "fill_value": ("bool, int, float or complex", "Value of all elements."),
     "full_matrices": ("bool", "Whether the factors are square."),
     "include_initial": ("bool", "Whether the result begins with 0, or 1 for products."),
     "indexing": ("str", 'Order of the first two axes, "xy" or "ij".'),

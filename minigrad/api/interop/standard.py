@@ -1,12 +1,13 @@
 """Functions of the array API standard that `mg` does not have in the same form; `mg.array_api` contains them.
 
-The standard differs from `mg` in four points.  A tensor without dims has full weight in the promotion of dtypes.  Sums
+The standard differs from `mg` in six points.  A tensor without dims has full weight in the promotion of dtypes.  Sums
 of unsigned integers are unsigned.  `axis` may be left out only for a tensor of one dim.  A caller can require or forbid
-a copy.
+a copy.  A cast does not discard imaginary parts.  `floor_divide` of infinities rounds the true quotient.
 """
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -74,6 +75,15 @@ def paired(name: str, x1: Tensor, x2: Tensor, axes: Any) -> tuple[Any, ...]:
 def wide(x: Tensor, dtype: Any) -> Any:
     """Return the dtype of a sum or product: `dtype`, or by default uint64 for unsigned integers, otherwise None."""
     return engine.uint64 if dtype is None and x.dtype.kind == "uint" else dtype
+
+
+def floored(x1: Any, x2: Any) -> Tensor:
+    """Return floor(x1/x2), also for infinities, where `mg.floor_divide` follows Python."""
+    quotient: Tensor = OURS["floor_divide"](x1, x2)
+    if not quotient.dtype.is_float:
+        return quotient
+    infinite = (abs(x1) == math.inf) | (abs(x2) == math.inf)
+    return OURS["where"](infinite, OURS["div"](x1, x2, rounding_mode="trunc"), quotient)
 
 
 def total(x: Tensor, dtype: Any) -> Tensor:
@@ -154,10 +164,11 @@ def diagonal_ones(rows: int, columns: int | None, k: int, dtype: Any, device: An
     return creation.tensor(values, dtype or engine.default_float(), device)
 
 
-def row(start: float, stop: float, num: int, endpoint: Any, dtype: Any, device: Any) -> Tensor:
+def row(start: complex, stop: complex, num: int, endpoint: Any, dtype: Any, device: Any) -> Tensor:
     """Return `num` evenly spaced values from start to stop; stop is included only with `endpoint`."""
     values = np.linspace(start, stop, num, endpoint=bool(endpoint))
-    return creation.tensor(values, dtype or engine.default_float(), device)
+    default = engine.default_complex() if values.dtype.kind == "c" else engine.default_float()
+    return creation.tensor(values, dtype or default, device)
 
 
 # ---- arrays and dtypes ----------------------------------------------------------------------------------------------
@@ -216,8 +227,18 @@ def astype(x: Tensor, dtype: Any, /, *, copy: Any = True, device: Any = None) ->
     -------
     Tensor
         New tensor, or `x` itself if nothing changes and `copy` is False.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex and `dtype` is a dtype of real numbers.
     """
     expect_tensors("astype", x)
+    if x.dtype.is_complex and not (engine.as_dtype(dtype).is_complex or engine.as_dtype(dtype) is engine.bool_):
+        raise DTypeError(
+            f"astype: a complex tensor cannot be cast to {dtype}, got {describe(x)}; pass xp.real(x) or xp.imag(x)",
+            op="astype",
+        )
     return casting.to(x, dtype, x.device if device is None else device, copy=bool(copy))
 
 
@@ -276,7 +297,9 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def can_cast(from_: Any, to: DType, /) -> bool:
-    """Return whether a dtype can be cast to another dtype of the same kind without loss.
+    """Return whether the promotion of a dtype with another dtype of the same kind is the other dtype.
+
+    A float dtype can also be cast to a complex dtype.
 
     Parameters
     ----------
@@ -286,11 +309,12 @@ def can_cast(from_: Any, to: DType, /) -> bool:
     Returns
     -------
     bool
-        True if the cast keeps every value; False also if the dtypes are of different kinds.
+        True if the cast keeps every value; False also for other dtypes of different kinds.
     """
     dtype: DType = getattr(from_, "dtype", from_)
     try:
-        return dtype is to or (engine.category(dtype) == engine.category(to) and engine.promote(dtype, to) is to)
+        kinds = engine.category(dtype) == engine.category(to) or (dtype.is_float and to.is_complex)
+        return dtype is to or (kinds and engine.promote(dtype, to) is to)
     except DTypeError:
         return False
 

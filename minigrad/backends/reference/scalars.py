@@ -174,6 +174,11 @@ def logistic_of_complex(z: Any) -> Any:
     return (1.0 if z.real >= 0 else e) / (1.0 + e)
 
 
+def expm1_of_complex(z: Any) -> Any:
+    """Return e**z - 1; for large real parts from exp, because NumPy's expm1 lacks its special values and scaling."""
+    return np.expm1(z) if abs(z.real) < 80.0 else np.exp(z) - 1.0
+
+
 def complex_power(a: Any, b: Any) -> Any:
     """Return a**b; 0**0 is 1, and 0 to a power with a positive real part is 0."""
     if a == 0 or b == 0:
@@ -181,7 +186,7 @@ def complex_power(a: Any, b: Any) -> Any:
     return np.exp(b * np.log(a))
 
 
-COMPLEX = {"logistic": logistic_of_complex, "pow": complex_power}
+COMPLEX = {"logistic": logistic_of_complex, "pow": complex_power, "expm1": expm1_of_complex}
 
 
 @lru_cache(2048)

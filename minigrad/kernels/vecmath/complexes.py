@@ -20,6 +20,8 @@ LN2, LN10 = 0.6931471805599453, 2.302585092994046
 SPLIT_FROM_32, SPLIT_FROM_64 = 80.0, 700.0
 SPLIT_BY, SPLIT_FACTOR = 40.0, 2.3538526683701998e17
 BIG_32, BIG_64 = 1e18, 1e150  # the squares of larger numbers may overflow
+FLAT = 1e-8  # the height of an angle above a smaller part is the part times the derivative of the arc sine
+NEAR_POLE = 1e-18  # next to 1, the square of a smaller imaginary part underflows
 CROSSOVER = 0.6417  # Hull, Fairgrieve and Tang: below it, the arcsine of the quotient is accurate
 
 
@@ -91,8 +93,9 @@ def cexp2_any(z):
 
 def less_one(z, s, c, half):
     """Return e**z - 1, given the sine and cosine of y and the sine of y/2, without cancellation for a small z."""
-    y = z.imag
-    return complex(expm1(z.real) * c - 2.0 * half * half, y if y == 0.0 else exp(z.real) * s)
+    w = exponential(z.real, z.imag, s, c)
+    far = abs(z.real) > SPLIT_FROM  # there, the 1 is less than a rounding error, or all of the real part
+    return complex(w.real - 1.0 if far else expm1(z.real) * c - 2.0 * half * half, w.imag)
 
 
 def cexpm1(z):
@@ -334,7 +337,8 @@ def height(x, y):
     most = a > BIG
     middle = log(a + math.sqrt(a * a - 1.0))
     h = near if a <= 1.5 else (wide if most | far else middle)
-    return wide if far else h
+    flat = y < FLAT * (1.0 - x)  # the square of y is less than a rounding error here, or underflows
+    return y / math.sqrt((1.0 - x) * (1.0 + x)) if flat else (wide if far else h)
 
 
 def casin(z):
@@ -374,10 +378,13 @@ def catanh(z):
     a = x / most
     b = y / most
     tiny = 0.0 if (x == INFINITY) | (abs(y) == INFINITY) else (a / most) / (a * a + b * b)
-    real = 0.25 * log1p((4.0 * x) / ((1.0 - x) * (1.0 - x) + y * y))
+    pole = (x == 1.0) & (abs(y) < NEAR_POLE)
+    ratio = 2.0 / abs(y) if pole else (4.0 * x) / ((1.0 - x) * (1.0 - x) + y * y)
+    real = (0.5 if pole else 0.25) * log1p(ratio)
     imag = 0.5 * atan2(2.0 * y, (1.0 - x) * (1.0 + x) - y * y)
     real = x if x == 0.0 else (tiny if far else real)
-    return complex(math.copysign(real, z.real), math.copysign(QUARTER_TURN if y == y else y, y) if far else imag)
+    lost = (y != y) | ((x != x) & (abs(y) < INFINITY))
+    return complex(math.copysign(real, z.real), math.copysign(x + y if lost else QUARTER_TURN, y) if far else imag)
 
 
 def catan(z):

@@ -34,6 +34,7 @@ from minigrad.ops.reduction.scan import cumsum, diff
 from minigrad.ops.reduction.sums import amax, amin, sum
 from minigrad.ops.reduction.sums import any as any_of
 from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.parts import view_as_real
 from minigrad.ops.shape.rearranging import movedim
 from minigrad.ops.shape.views import expand, narrow, reshape, select
 from minigrad.runtime.dispatch import number
@@ -48,6 +49,7 @@ from minigrad.runtime.tensor import Tensor, describe
     shape=lambda op, input, index, *, dim: (*input.shape[:dim], *index.shape, *input.shape[dim + 1 :]),
     name="unique",
     namespace=(),
+    complex=True,
 )
 def distinct(backend, out, input: Tensor, dim: Dim, index: Tensor):
     """Return the slices of input at the positions in `index`, as `index_select`.  Not differentiable."""
@@ -84,7 +86,8 @@ def unique(input: Tensor, sorted: Flag = True, return_inverse: Flag = False, ret
            dim: OneDim = None) -> Any:  # fmt: skip
     """Return the distinct elements of the input, or its distinct slices along `dim`, in ascending order.
 
-    nan is not equal to any element, so each nan is distinct.
+    nan is not equal to any element, so each nan is distinct.  Complex numbers are ordered by their real parts, and by
+    their imaginary parts if these are equal.
     sorted: has no effect; the result is always sorted.
     return_inverse: whether to return, for each element, its position in the result (int64).
     return_counts: whether to return the number of occurrences of each element of the result (int64).
@@ -92,7 +95,7 @@ def unique(input: Tensor, sorted: Flag = True, return_inverse: Flag = False, ret
     """
     shape = input.shape if dim is None else (input.shape[dim] if input.ndim else 1,)
     x = reshape(input, (input.numel(),)) if (dim is None and input.ndim > 1) or not input.ndim else input
-    if x.ndim == 1 and not return_inverse and not return_counts and are_plain(x):
+    if x.ndim == 1 and not (return_inverse or return_counts or x.dtype.is_complex) and are_plain(x):
         values = sort(x, 0).values
         mask, starts = runs(values, parts=parts_of(values))
         return run_values(values, mask, starts, count=total_of(starts))
@@ -139,6 +142,7 @@ def slice_keys(x: Tensor, dim: int) -> Tensor:
             f"unique: the slices along dim {dim} must have elements, got {describe(x)}; choose another dim", op="unique"
         )
     key = reshape(movedim(x.detach(), dim, 0), (n, others))
+    key = reshape(view_as_real(key), (n, 2 * others)) if key.dtype.is_complex else key
     while key.shape[1] > 1:
         ranks = column_ranks(key)
         even = ranks.shape[1] // 2 * 2
