@@ -466,8 +466,8 @@ mg.viz.graph(layer(v0))
 w = layer.weight
 before = w.flatten().tolist()
 for step in range(201):
-    loss = ((layer(v0) - v1) ** 2).mean()
-    w.set(w - 0.1 * mg.grad(loss, w))
+    loss = ((layer(v0) - v1) ** 2).sum(1).mean()
+    w.set(w - 0.002 * mg.grad(loss, w))
     if step % 50 == 0:
         print(f"step {step:3}: loss {loss.item():.1e}")
 after = w.flatten().tolist()
@@ -599,7 +599,7 @@ for step in range(steps + 1):
     if step < steps:
         batch = mg.randperm(len(v0))[:32]
         optimizer.zero_grad()
-        ((model(v0[batch]) - v1[batch]) ** 2).mean().backward()
+        ((model(v0[batch]) - v1[batch]) ** 2).sum(1).mean().backward()
         optimizer.step()
         schedule.step()
 print(f"{time.perf_counter() - began:.1f} seconds")

@@ -162,7 +162,7 @@ EXERCISES = {
         grade_slope, slope,
     ),
     "16.5": Exercise(
-        "The FFT finds the right valley, and derivatives find the digits.",
+        "The FFT finds the right valley, and a search inside it finds the digits.",
         (
             "Which frequencies does mg.fft.fft compare with? How far can the largest sum be from the nearest of them?",
             "mg.fft.fft(s, n=8 * len(s)) compares with eight times as many. Start at its largest |term|.",
