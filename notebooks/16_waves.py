@@ -436,27 +436,24 @@ plt.show()
 
 # %%
 class FourierLayer(nn.Module):
-    """From (curves, points, channels) to the same shape: one complex matrix for each of the first waves."""
+    """From (curves, channels, points) to the same shape: one complex matrix for each of the first waves."""
 
     def __init__(self, channels, modes):
         super().__init__()
         self.weight = nn.Parameter(normal(modes, channels, channels) / channels)
 
     def forward(self, x):
-        terms = mg.fft.rfft(x, dim=1)[:, : len(self.weight)]
-        mixed = (terms.transpose(0, 1) @ self.weight).transpose(0, 1)
-        return mg.fft.irfft(mixed, x.shape[1], dim=1)  # the missing terms are 0
+        terms = mg.fft.rfft(x)[:, :, : len(self.weight)]
+        mixed = terms.permute(2, 0, 1) @ self.weight  # (waves, curves, channels)
+        return mg.fft.irfft(mixed.permute(1, 2, 0), x.shape[2])  # the missing terms are 0
 
 
 POINTS, MODES = 64, 12
 factors = np.exp(-0.1 * np.arange(9) ** 2)
-examples = normal(64, 9, 1).numpy()
-v0, v1 = (
-    mg.tensor(np.fft.irfft(terms, POINTS, axis=1, norm="forward"))
-    for terms in (examples, examples * factors[:, np.newaxis])
-)
+examples = normal(64, 1, 9).numpy()
+v0, v1 = (mg.tensor(np.fft.irfft(terms, POINTS, norm="forward")) for terms in (examples, examples * factors))
 layer = FourierLayer(1, MODES)
-mg.viz.graph(layer(v0))
+mg.viz.graph(layer(mg.Var(v0, name="v0")))
 
 # %% [markdown]
 # The graph shows the layer: complex numbers between `real_fourier` and `hermitian_fourier`, real numbers before and
@@ -466,7 +463,7 @@ mg.viz.graph(layer(v0))
 w = layer.weight
 before = w.flatten().tolist()
 for step in range(201):
-    loss = ((layer(v0) - v1) ** 2).sum(1).mean()
+    loss = ((layer(v0) - v1) ** 2).sum(2).mean()
     w.set(w - 0.002 * mg.grad(loss, w))
     if step % 50 == 0:
         print(f"step {step:3}: loss {loss.item():.1e}")
@@ -543,20 +540,31 @@ plt.show()
 
 
 # %%
+class Block(nn.Module):
+    """From (curves, channels, points) to the same shape: a Fourier layer, a linear layer at each point, and tanh."""
+
+    def __init__(self, channels, modes):
+        super().__init__()
+        self.waves = FourierLayer(channels, modes)
+        self.matrix = nn.Parameter(mg.randn(channels, channels, dtype=mg.float64) / channels)
+        self.bias = nn.Parameter(mg.zeros(channels, 1, dtype=mg.float64))
+
+    def forward(self, x):
+        return (self.waves(x) + self.matrix @ x + self.bias).tanh()
+
+
 class Operator(nn.Module):
     """From curves at the start, (curves, points), to the curves one second later."""
 
-    def __init__(self, channels=16, modes=MODES, layers=3):
+    def __init__(self, channels=16, modes=MODES, blocks=3):
         super().__init__()
-        self.first, self.last = nn.Linear(1, channels, dtype=mg.float64), nn.Linear(channels, 1, dtype=mg.float64)
-        self.waves = nn.ModuleList([FourierLayer(channels, modes) for _ in range(layers)])
-        self.points = nn.ModuleList([nn.Linear(channels, channels, dtype=mg.float64) for _ in range(layers)])
+        self.first = nn.Parameter(mg.randn(channels, 1, dtype=mg.float64))
+        self.blocks = nn.Sequential(*[Block(channels, modes) for _ in range(blocks)])
+        self.last = nn.Parameter(mg.randn(1, channels, dtype=mg.float64) / math.sqrt(channels))
 
     def forward(self, v):
-        x = self.first(v.unsqueeze(2))
-        for waves, points in zip(self.waves, self.points):
-            x = (waves(x) + points(x)).tanh()
-        return self.last(x).squeeze(2)
+        x = self.first @ v.unsqueeze(1)
+        return (self.last @ self.blocks(x)).squeeze(1)
 
 
 mg.manual_seed(0)
@@ -590,8 +598,8 @@ print(f"turned before or after the model: the results differ by {np.abs(turned).
 
 # %%
 steps = 400
-optimizer = mg.optim.Adam(model.parameters(), lr=0.01)
-schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.01, total_steps=steps)
+optimizer = mg.optim.Adam(model.parameters(), lr=0.02)
+schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.02, total_steps=steps)
 began = time.perf_counter()
 for step in range(steps + 1):
     if step % 100 == 0:
