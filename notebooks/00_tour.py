@@ -315,8 +315,9 @@ for epoch in range(epochs):
 #   graded in the notebook; [10_kernels](10_kernels.ipynb), [11_own_ops](11_own_ops.ipynb) and [12_cuda](12_cuda.ipynb)
 #   continue sections 7 and 8.
 # * [13_training](13_training.ipynb) trains a network with `mg.nn` and `mg.optim`. The next chapter,
-#   [14_cnn_and_gpt](14_cnn_and_gpt.ipynb), builds a convolutional network and a small GPT. The last chapter,
-#   [15_compiled_steps](15_compiled_steps.ipynb), runs a training step without Python.
+#   [14_cnn_and_gpt](14_cnn_and_gpt.ipynb), builds a convolutional network and a small GPT. Then
+#   [15_compiled_steps](15_compiled_steps.ipynb) runs a training step without Python, and the last chapter,
+#   [16_waves](16_waves.ipynb), differentiates complex numbers and Fourier transforms.
 # * [A1_precision](A1_precision.ipynb) and [A2_stability](A2_stability.ipynb) are appendices: where digits are
 #   lost, and where numbers become `inf` or `nan`.
 # * [add_an_op.md](../docs/add_an_op.md) adds an op to minigrad itself.

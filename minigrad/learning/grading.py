@@ -42,6 +42,7 @@ MODULES = {
     "13": "training",
     "14": "networks",
     "15": "programs",
+    "16": "waves",
     "A1": "precision",
     "A2": "stability",
     "A3": "from_pytorch",
@@ -296,7 +297,8 @@ def expect_returned(got: Any, what: str) -> None:
 def expect(got: Any, want: Any, what: str, right: Callable[[Any, Any], Any]) -> None:
     """Raise Wrong unless got has the shape of want, and `right` holds for each pair of elements."""
     expect_returned(got, what)
-    a, b = as_array(got, what), as_array(want, what)
+    kind = np.complex128 if is_complex(want) else np.float64
+    a, b = as_array(got, what, kind), as_array(want, what, kind)
     if a.shape != b.shape:
         raise Wrong(f"{what} has shape {a.shape}, but {b.shape} was expected")
     wrong = np.argwhere(~np.asarray(right(a, b)))
@@ -315,12 +317,18 @@ def as_float(got: Any, what: str) -> float:
     return float(found.reshape(-1)[0])
 
 
-def as_array(x: Any, what: str) -> Any:
-    """Return numbers of any type in float64; raise Wrong for other objects."""
+def is_complex(x: Any) -> bool:
+    """Return whether x is a complex number, or an array or a tensor of complex numbers."""
+    return isinstance(x, complex) or getattr(getattr(x, "dtype", None), "kind", "") == "c"
+
+
+def as_array(x: Any, what: str, kind: Any = np.float64) -> Any:
+    """Return numbers of any type in float64, or in complex128 if that is the kind; raise Wrong for other objects."""
     x = x.detach().numpy() if hasattr(x, "detach") else x
+    if is_complex(x) and kind is np.float64:
+        found = "has complex elements" if np.ndim(x) else "is a complex number"
+        raise Wrong(f"{what} {found}, but a real number was expected")
     try:
-        return np.asarray(x, dtype=np.float64)
+        return np.asarray(x, dtype=kind)
     except (TypeError, ValueError):
-        if isinstance(x, (complex, np.complexfloating)):
-            raise Wrong(f"{what} is a complex number, but a real number was expected") from None
         raise Wrong(f"{what} is of type {type(x).__name__}, but numbers were expected") from None

@@ -301,14 +301,37 @@ def arena(plt: Any) -> Any:
     return figure
 
 
+def valley(plt: Any) -> Any:
+    """Plot the error of a tone over its frequency, and gradient descent from two starts."""
+    t = mg.linspace(0.0, 2.0, 200, dtype="float64")
+
+    def loss_of(f: Any) -> Any:
+        return (((-0.6 * t).exp() * ((2 * math.pi * t * f).cos() - (2 * math.pi * 5.3 * t).cos())) ** 2).mean()
+
+    figure, ax = plt.subplots()
+    frequencies = np.linspace(2.0, 9.0, 281)
+    ax.plot(frequencies, [loss_of(f).item() for f in frequencies.tolist()], color=COOL)
+    for start in (4.3, 5.7):
+        f, path = mg.Var(start, dtype="float64"), []
+        for _ in range(40):
+            path.append((f.item(), loss_of(f).item()))
+            f.set(f - 0.04 * mg.grad(loss_of(f), f))
+        ax.plot(*zip(*path), "o", color=ACCENT)
+        ax.annotate(f"from {start}", path[0], (start - 1.4 if start < 5 else start + 0.7, 0.22), color=ACCENT)
+    ax.set(
+        xlabel="frequency of the model, 1/s", ylabel="mean squared error", title="A gradient finds a tone from nearby"
+    )
+    return figure
+
+
 FIGURES: dict[str, Callable[..., Any]] = {
     "00_graph": tour, "01_v_curve": v_curve, "02_paths_meet": scalar, "03_stepper": stepper, "04_checking": checking,
     "05_strides": strides, "06_broadcasting": broadcasting, "07_memory": mountain,
     "07_memory_less": lambda: mountain(pieces=True), "08_jacobian": jacobian, "09_orders": orders,
     "10_roofline": roofline, "11_kernel": own_op, "12_race": race, "13_training": training,
-    "14_dependence": dependence, "15_arena": arena,
+    "14_dependence": dependence, "15_arena": arena, "16_valley": valley,
 }  # fmt: skip
-CURVES = {v_curve, checking, jacobian, orders, roofline, training, dependence, arena}
+CURVES = {v_curve, checking, jacobian, orders, roofline, training, dependence, arena, valley}
 
 
 def write(folder: Path, names: Sequence[str] = ()) -> list[Path]:

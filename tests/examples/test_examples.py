@@ -32,7 +32,7 @@ def run(name, *arguments):
 def test_every_example_is_run_here():
     names = ["char_transformer", "checkpoint_chain", "cuda_saxpy", "custom_op", "data_parallel", "digits_cnn",
              "digits_mlp", "fixed_point", "gan_points", "gradient_penalty", "lstm_names", "newton",
-             "ode_fit", "own_kernel", "per_example_gradients", "regression", "simple_grad", "spirals",
+             "ode_fit", "own_kernel", "per_example_gradients", "regression", "simple_grad", "spectral_fit", "spirals",
              "toy_device", "vae", "visualize_graph", "watch_launches"]  # fmt: skip
     assert [path.stem for path in EXAMPLES] == names
 
@@ -182,6 +182,17 @@ def test_a_fixed_point_is_differentiated_without_the_way_to_it():
 def test_an_ode_is_fitted_by_its_law_alone():
     text = run("ode_fit.py")
     assert float(re.search(r"largest distance from sin\(t\) on \[0, pi\]: (\S+)", text).group(1)) < 2e-3
+
+
+def test_tones_are_found_beside_a_louder_hum():
+    text = run("spectral_fit.py")
+    losses = [float(loss) for loss in re.findall(r"loss (\S+)\n", text)]
+    assert len(losses) == 5 and losses[-1] < 0.05 * losses[0]
+    found = re.findall(r"^ *(\S+) Hz \(true +(\S+)\), height (\S+) \((\S+)\), damping (\S+) \((\S+)\)$", text, re.M)
+    numbers = [[float(number) for number in tone] for tone in found]
+    assert [tone[1] for tone in numbers] == [11.3, 17.8, 29.2]
+    for f, true_f, height, true_height, damping, true_damping in numbers:
+        assert abs(f - true_f) < 0.03 and abs(height - true_height) < 0.06 and abs(damping - true_damping) < 0.15
 
 
 # Short runs: they show that a program works, and that what it says has the right form.  The figures are in the README.

@@ -166,6 +166,15 @@ def test_an_answer_that_writes_into_what_it_is_given_is_not_right(name: str) -> 
     assert written and not verdict and "writes into its argument" in str(verdict), verdict
 
 
+def test_complex_answers_are_told_what_is_wrong_with_them() -> None:
+    complex_sum = str(check("16.3", lambda u, n: mg.fft.fft(u, n=n)))
+    assert "rfft_rule for n = 8 has complex elements, but a real number was expected" in complex_sum
+    factor = str(check("16.1", lambda f, z: EXERCISES["16.1"].reference(f, z).conjugate()))
+    assert "is the conjugate of the right result: it is the factor u" in factor
+    turned = str(check("16.5", lambda s: EXERCISES["16.5"].reference(s) - 2 * np.pi))
+    assert "add or subtract turns of 2 pi to be in [0, 2 pi)" in turned
+
+
 def test_an_answer_that_is_not_a_function_is_named() -> None:
     assert str(check("01.1", 3.0)).endswith("A function was expected, not float; pass its name without calling it")
 
