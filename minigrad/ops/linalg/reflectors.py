@@ -78,8 +78,9 @@ def geqrf(input: Annotated[Tensor, MATRICES, Inexact]) -> Any:
     for j in range(min(m, n)):
         x, below = rest.narrow(-1, 0, 1), m - j - 1
         first, v = x.narrow(-2, 0, 1), x.narrow(-2, 1, below)
-        # A column that has its form already, a real corner above zeros, needs no reflection.
-        done = (v == 0).all(-2, True) & isreal(first)
+        done = (v == 0).all(-2, True)  # the column has its form already, so there is no reflection
+        if x.dtype.is_complex:  # a corner with an imaginary part becomes real
+            done = done & isreal(first)
         size = vector_norm(where(done, 1.0, x), dim=-2, keepdim=True)
         corner = where(done, first, where(real(first) < 0, size, -size))
         tau = where(done, 0.0, (corner - first) / where(done, 1.0, corner))

@@ -16,7 +16,7 @@ from minigrad.declare.rules import each, number
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import clone
-from minigrad.ops.linalg.products import added, dot, matmul
+from minigrad.ops.linalg.products import dot, matmul, with_factors
 from minigrad.ops.pointwise.blends import addcmul
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.parts import conj
@@ -175,7 +175,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Factor = 1, a
     expect_shapes("addbmm", "transpose or slice one of them", "b, n, k; b, k, m", batch1=batch1, batch2=batch2)
     n, m, k = batch1.shape
     rows = reshape(permute(batch1, (1, 0, 2)), (m, n * k))
-    return added(input, rows, reshape(batch2, (n * k, batch2.shape[2])), alpha, beta)
+    return with_factors(input, rows, reshape(batch2, (n * k, batch2.shape[2])), alpha, beta)
 
 
 @composed(in_place=True)
@@ -187,4 +187,4 @@ def addr(
     column, row = vec1.unsqueeze(1), vec2.unsqueeze(0)
     if beta == 1 and input.dtype.is_float and input.shape == (column.shape[0], row.shape[1]):
         return addcmul(input, column, row, value=alpha)
-    return added(input, column, row, alpha, beta)
+    return with_factors(input, column, row, alpha, beta)

@@ -123,8 +123,8 @@ def double(op: Op, specs: Sequence[Spec]) -> Pair:
 @elementwise(
     dtype=double,
     vjp=(
-        lambda g, input, exponent: pow_base_rule(g, widened(input, g), widened(exponent, g)),
-        lambda g, input, exponent, y: pow_exponent_rule(g, widened(input, y), widened(exponent, y), y),
+        lambda g, input, exponent: pow_base_rule(g, in_dtype_of(input, g), in_dtype_of(exponent, g)),
+        lambda g, input, exponent, y: pow_exponent_rule(g, in_dtype_of(input, y), in_dtype_of(exponent, y), y),
     ),
 )
 def float_power(input, exponent):
@@ -132,7 +132,7 @@ def float_power(input, exponent):
     return input**exponent
 
 
-def widened(x, y):
+def in_dtype_of(x, y):
     """Return an operand in the dtype of the result or of its gradient y; a symbol of a trace has no dtype."""
     return x.to(y.dtype) if isinstance(y, Tensor) else x
 
@@ -273,7 +273,7 @@ def ndtr(x):
 
 
 @scalar
-def log_of_sum(a, b):
+def log_of_two(a, b):
     """Return log(exp(a) + exp(b)), from the operand with the larger real part; of two infinities, the first."""
     first = a.real >= b.real or a != a
     top = a if first else b
@@ -290,7 +290,7 @@ def logaddexp(input, other):
 
     Gradient: g*sigmoid(input - other) for input and g*sigmoid(other - input) for other.
     """
-    return log_of_sum(input, other)
+    return log_of_two(input, other)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, input, other: g * share_of_power(input, other),

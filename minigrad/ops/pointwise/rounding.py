@@ -67,7 +67,7 @@ def rounded(x, decimals, out):
     return result if out is None else copy_result("round", result, out)
 
 
-def fits(alpha, x):
+def takes_factor(alpha, x):
     """Return whether a float or complex factor fits an operand, a tensor or a number."""
     if isinstance(x, Tensor):
         return x.dtype.is_complex or (x.dtype.is_float and not isinstance(alpha, complex))
@@ -79,7 +79,7 @@ def scaled(name, input, other, alpha):
     if not isinstance(alpha, (float, complex)):
         if isinstance(alpha, (bool, int, np.generic, Tensor)):
             return other * alpha
-    elif fits(alpha, input) or fits(alpha, other):
+    elif takes_factor(alpha, input) or takes_factor(alpha, other):
         return other * alpha
     raise ArgumentError(
         f"{name}: alpha must be a number, and an integer next to operands without floats, and real next to real "

@@ -27,7 +27,7 @@ from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import clone
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.pointwise.compare import where
-from minigrad.ops.pointwise.explog import log_of_sum
+from minigrad.ops.pointwise.explog import log_of_two
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.parts import real
@@ -70,7 +70,7 @@ def running_product(acc, x):
 
 def running_log(acc, x):
     """Return log(exp(acc) + exp(x)), the next value of logcumsumexp."""
-    return log_of_sum(x, acc)
+    return log_of_two(x, acc)
 
 
 def running_line(acc, x, factor):
