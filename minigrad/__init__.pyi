@@ -104,25 +104,25 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 def add(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return input + alpha * other, element by element; shapes broadcast.  For bool, the sum is `or`."""
 
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor:
     """Return beta * input + alpha * the sum over the batch of batch1 @ batch2; see `addmm`."""
 
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.complex = ..., out: Tensor | None = ...) -> Tensor:
     """Return input + value * tensor1 / tensor2, element by element; shapes broadcast."""
 
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.complex = ..., out: Tensor | None = ...) -> Tensor:
     """Return input + value * tensor1 * tensor2, element by element; shapes broadcast."""
 
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor:
     """Return beta * input + alpha * mat1 @ mat2, computed in one kernel."""
 
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor:
     """Return beta * input + alpha * mat @ vec; see `addmm`."""
 
-def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ...) -> Tensor:
     """Apply `addmv` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor:
     """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
 
 def adjoint(input: Tensor) -> Tensor:
@@ -275,7 +275,7 @@ def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def backward(y: Tensor, gradient: Tensor | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Tensor | Sequence[Tensor] | None = ...) -> GradStore:
     """Compute the gradients of y with respect to every Var that it depends on, and add each to the Var's `.grad`."""
 
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor:
     """Return beta * input + alpha * batch1 @ batch2 for batches of matrices; see `addmm` and `bmm`."""
 
 def bartlett_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
@@ -434,7 +434,7 @@ def conj(input: Tensor) -> Tensor:
 def conj_physical(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the conjugate of x; a real number is its own conjugate.  Gradient: the conjugate of g."""
 
-def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], value: builtins.float = ...) -> Tensor:
+def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], value: builtins.complex = ...) -> Tensor:
     """Return the tensor, surrounded by elements of one value."""
 
 def contiguous(input: Tensor, memory_format: Any = ...) -> Tensor:
@@ -991,8 +991,8 @@ def less_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *
 def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return log(|gamma(x)|); inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
 
-def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return `steps` evenly spaced values from start to end, both included."""
+def linspace(start: builtins.complex, end: builtins.complex, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """Return `steps` evenly spaced values from start to end, both included, on a line of complex numbers if one is."""
 
 def load(f: Any, map_location: Any = ..., *, weights_only: builtins.bool | None = ..., mmap: builtins.bool | None = ...) -> Any:
     """Read a file that `save` or another library has written in the safetensors or .npz format."""
@@ -1060,7 +1060,7 @@ def logit(input: Tensor, eps: Any = ..., *, out: Tensor | None = ...) -> Tensor:
 def logit_(input: Tensor, eps: Any = ...) -> Tensor:
     """Apply `logit` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
-def logspace(start: builtins.float, end: builtins.float, steps: builtins.int, base: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+def logspace(start: builtins.complex, end: builtins.complex, steps: builtins.int, base: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return `steps` powers of base, whose exponents are `linspace(start, end, steps)`."""
 
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -1410,7 +1410,7 @@ def rsqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def rsqrt_(input: Tensor) -> Tensor:
     """Apply `rsqrt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
-def rsub(input: Tensor, other: Any, *, alpha: builtins.float = ...) -> Tensor:
+def rsub(input: Tensor, other: Any, *, alpha: builtins.complex = ...) -> Tensor:
     """Return other - alpha * input.  Gradient: -g*alpha for input, and g for other."""
 
 def save(obj: Any, f: Any) -> None:

@@ -126,7 +126,7 @@ def test_classes_describe_the_parameters_of_their_bases_and_return_nothing() -> 
 
 def test_an_in_place_form_describes_the_parameters_of_its_function() -> None:
     text = section(inspect.getdoc(mg.Tensor.addmm_), "Parameters")
-    assert "beta : float, default 1\n    Factor of `input`" in text and "out :" not in text
+    assert "beta : complex, default 1\n    Factor of `input`" in text and "out :" not in text
 
 
 def test_written_blocks_such_as_raises_become_sections() -> None:

@@ -21,20 +21,16 @@ KNOWN = {
     "nn.functional.batch_norm": "PyTorch takes an empty vector without channels",
 }
 
-# For complex samples.  The functions of the last two lines raise an error.
+# For complex samples.
 KNOWN_COMPLEX = {
     **{name: KNOWN[name] for name in ("as_strided", "as_strided_scatter", "cholesky_inverse", "cholesky_solve")},
     **dict.fromkeys(
         ("cholesky", "linalg.cholesky", "linalg.cholesky_ex"), "the gradient is Hermitian, see docs/differences.md"
     ),
-    **dict.fromkeys(("addbmm", "addmm", "addr", "baddbmm", "constant_pad_nd"), "a complex factor or value"),
     **dict.fromkeys(
         ("log_softmax", "softmax", "nn.functional.softmin"), "PyTorch drops imaginary parts for a real dtype="
     ),
-    **dict.fromkeys("float_power logaddexp logcumsumexp sinc".split(), ""),
-    **{f"nn.functional.{name}": "" for name in
-       "softsign rms_norm l1_loss pairwise_distance triplet_margin_loss triplet_margin_with_distance_loss".split()},
-}  # fmt: skip
+}
 
 
 @pytest.mark.torch

@@ -76,6 +76,9 @@ def Ndim(*counts: int, least: int = 0, most: int = 64, advice: str = "", layout:
 
 FLOAT = "have a floating dtype"
 Floating = Condition(DTypeError, FLOAT, "convert it with .to(mg.float32)", lambda x, _: x.dtype.is_float)
+Inexact = Condition(
+    DTypeError, "have a floating or complex dtype", "convert it with .to(mg.float32)", lambda x, _: x.dtype.is_inexact
+)
 Integral = Condition(DTypeError, "have an integer dtype", "convert it with .long()", lambda x, _: x.dtype.is_int)
 Numeric = Condition(
     DTypeError, "contain numbers, not bool", "convert it with .to(mg.int64)", lambda x, _: x.dtype.kind != "bool"

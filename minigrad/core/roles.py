@@ -113,6 +113,19 @@ def read_scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int 
     )
 
 
+def read_factor(value: Any, op: str, name: str, operands: Sequence[Any]) -> complex:
+    """Return a number as `read_scalar`; it may be complex if an operand is complex."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(plain, complex):
+        return read_scalar(value, op, name, operands)
+    if plain.imag and not any(x.dtype.is_complex for x in operands if hasattr(x, "dtype")):
+        raise ArgumentError(
+            f"{op}: {name}{beside(operands)} must be a real number, got {value!r}; convert an operand with "
+            ".to(mg.complex64)", op=op, value=value,
+        )  # fmt: skip
+    return plain if plain.imag else plain.real
+
+
 def _flag(value: Any, op: str, name: str, operands: Sequence[Any]) -> bool:
     if isinstance(value, (bool, int, np.bool_, np.integer)) and value in (0, 1):
         return bool(value)
@@ -283,6 +296,7 @@ Ints = Annotated[Any, Role("Ints", "ints, one for each dim", "int | Sequence[int
 Size = Annotated[int, Role("Size", "a count, not negative", "int", Number(0, whole=True).read)]
 IntsOrNone = Annotated[Any, Role("Ints", "ints, or None for none", "int | Sequence[int] | None", _ints_or_none)]
 Scalar = Annotated[Any, Role("Scalar", "a number", "float", read_scalar)]
+Factor = Annotated[Any, Role("Scalar", "a number, complex next to complex operands", "complex", read_factor)]
 Correction = Annotated[Any, Role("Scalar", "a number, or None for 1", "float | None", _correction)]
 Probability = Annotated[Any, Number(0, 1, noun="probability", example=0.5)]
 Flag = Annotated[bool, Role("Flag", "True or False", "bool", _flag)]

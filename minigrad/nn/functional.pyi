@@ -179,7 +179,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: builtins.bool | None = .
     """Return target*(log(target) - input), the terms of the Kullback-Leibler divergence."""
 
 def l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
-    """Return the absolute error |input - target|."""
+    """Return the absolute error |input - target|, which is real also for complex operands."""
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
     """Return (input - mean)/sqrt(variance + eps)*weight + bias, with the statistics over the last dims."""
@@ -334,8 +334,8 @@ def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tens
 def softshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input - lambd where input > lambd, input + lambd where input < -lambd, otherwise 0; nan produces nan."""
 
-def softsign(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x / (1 + |x|), which is between -1 and 1.  Gradient: g / (1 + |x|)**2."""
+def softsign(input: Tensor) -> Tensor:
+    """Return x / (1 + |x|), whose magnitude is less than 1.  Gradient: g / (1 + |x|)**2 for real numbers."""
 
 def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the hyperbolic tangent of x.  Gradient: g*(1 - tanh(x)**2)."""

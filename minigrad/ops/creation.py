@@ -336,22 +336,23 @@ def count_up(backend, out, start, step, *, count: Size, dtype):
 
 @public(out=True)
 def linspace(
-    start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: complex, end: complex, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return `steps` evenly spaced values from start to end, both included.
+    """Return `steps` evenly spaced values from start to end, both included, on a line of complex numbers if one is.
 
     start and end may be tensors without dims; they do not receive a gradient.
     """
     start, end = as_numbers(start, end)
     expect_numbers("linspace", start=start, end=end)
     (count,) = as_shape(steps, "linspace")
-    kind = spaced_dtype("linspace", dtype, requires_grad)
+    kind = spaced_dtype("linspace", dtype, requires_grad, start, end)
     return computed(np.linspace(start, end, count), kind, device)
 
 
-def spaced_dtype(name: str, dtype: Any, requires_grad: bool) -> DType:
+def spaced_dtype(name: str, dtype: Any, requires_grad: bool, *ends: Any) -> DType:
     """Return the dtype of spaced values.  Raises DTypeError for bool, which has only two values."""
     kind = default_float() if dtype is None else as_dtype(dtype)
+    kind = kind.to_complex() if dtype is None and any(map(np.iscomplexobj, ends)) else kind
     if kind is bool_:
         raise DTypeError(f"{name}: dtype must be a dtype of numbers, got bool; compare the values instead", op=name)
     expect_float(name, kind, requires_grad)
@@ -360,14 +361,14 @@ def spaced_dtype(name: str, dtype: Any, requires_grad: bool) -> DType:
 
 @public(out=True)
 def logspace(
-    start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
+    start: complex, end: complex, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Return `steps` powers of base, whose exponents are `linspace(start, end, steps)`."""
     start, end = as_numbers(start, end)
     expect_numbers("logspace", start=start, end=end, base=base)
-    kind = spaced_dtype("logspace", dtype, requires_grad)
-    exponents = linspace(start, end, steps, dtype=float64, device=device)
+    kind = spaced_dtype("logspace", dtype, requires_grad, start, end)
+    exponents = linspace(start, end, steps, dtype=float64.to_complex() if kind.is_complex else float64, device=device)
     powers: Tensor = base**exponents
     return leaf(powers.to(kind), requires_grad)
 

@@ -280,40 +280,40 @@ class Attached:
     def add_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `add` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
-    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor:
         """Return beta * input + alpha * the sum over the batch of batch1 @ batch2; see `addmm`."""
 
-    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ...) -> Tensor:
         """Apply `addbmm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
-    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.complex = ..., out: Tensor | None = ...) -> Tensor:
         """Return input + value * tensor1 / tensor2, element by element; shapes broadcast."""
 
-    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.complex = ...) -> Tensor:
         """Apply `addcdiv` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
-    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.complex = ..., out: Tensor | None = ...) -> Tensor:
         """Return input + value * tensor1 * tensor2, element by element; shapes broadcast."""
 
-    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.complex = ...) -> Tensor:
         """Apply `addcmul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
-    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor:
         """Return beta * input + alpha * mat1 @ mat2, computed in one kernel."""
 
-    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ...) -> Tensor:
         """Apply `addmm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
-    def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor:
         """Return beta * input + alpha * mat @ vec; see `addmm`."""
 
-    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ...) -> Tensor:
         """Apply `addmv` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
-    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor:
         """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
 
-    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ...) -> Tensor:
         """Apply `addr` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def adjoint(self) -> Tensor:
@@ -454,10 +454,10 @@ class Attached:
     def backward(self, gradient: Tensor | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Tensor | Sequence[Tensor] | None = ...) -> GradStore:
         """Compute the gradients of y with respect to every Var that it depends on, and add each to the Var's `.grad`."""
 
-    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor:
         """Return beta * input + alpha * batch1 @ batch2 for batches of matrices; see `addmm` and `bmm`."""
 
-    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ...) -> Tensor:
         """Apply `baddbmm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bernoulli(self, p: builtins.float | None = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
@@ -1981,12 +1981,6 @@ class Attached:
 
     def softshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
         """Apply `softshrink` in place, and record it.  Raises GradientError for a Var outside no_grad."""
-
-    def softsign(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x / (1 + |x|), which is between -1 and 1.  Gradient: g / (1 + |x|)**2."""
-
-    def softsign_(self) -> Tensor:
-        """Apply `softsign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Return the elements sorted along `dim`, and their positions in the input, as (values, indices)."""

@@ -367,11 +367,38 @@ def test_gradients_that_are_rounding_errors_do_not_depend_on_a_phase():
         assert np.abs(x.grad.numpy()).max() < 1e-9
 
 
-@over("function", [
-    lambda x: linalg.eigh(x @ x.mH)[1].real.sum(), lambda x: linalg.svd(x)[0].imag.sum(),
-    lambda x: linalg.svd(x)[2].real.sum(), lambda x: linalg.eig(x)[1].real.sum(),
-])  # fmt: skip
+PHASES = {
+    "eigh": lambda x: linalg.eigh(x @ x.mH)[1].real.sum(), "U": lambda x: linalg.svd(x)[0].imag.sum(),
+    "Vh": lambda x: linalg.svd(x)[2].real.sum(), "eig": lambda x: linalg.eig(x)[1].real.sum(),
+}  # fmt: skip
+NO_PHASE = {
+    "eigh": lambda x: abs(linalg.eigh(x @ x.mH)[1])[0].sum(), "U": lambda x: abs(linalg.svd(x)[0])[0].sum(),
+    "Vh": lambda x: abs(linalg.svd(x)[2])[:, 0].sum(), "eig": lambda x: abs(linalg.eig(x)[1])[0].sum(),
+}  # fmt: skip
+
+
+@over("function", PHASES.values())
 def test_a_loss_that_depends_on_a_phase_has_no_gradient(function):
     x = mg.Var(draw(2, 2), device="reference")
     with pytest.raises(GradientError, match="the loss depends on the phases of complex vectors"):
         function(x).backward()
+
+
+@over("name", PHASES)
+def test_a_jitted_gradient_checks_in_each_call_that_the_loss_depends_on_no_phase(name):
+    def gradient(a, share):
+        x = a.detach().requires_grad_()
+        return mg.grad(NO_PHASE[name](x) + share * PHASES[name](x), x)
+
+    jitted = mg.jit(gradient)
+    none, one = on_reference(0.0), on_reference(1.0)
+    a, b, c = (on_reference(draw(2, 2)) for _ in range(3))
+    close(jitted(a, none), gradient(a, none).numpy())
+    for share in (one, none, one):  # the second call records, and later calls run the program
+        if share is one:
+            with pytest.raises(GradientError, match="the loss depends on the phases of complex vectors"):
+                jitted(b, share)
+        else:
+            close(jitted(c, share), gradient(c, share).numpy())
+    with pytest.raises(GradientError, match="phases"):  # in the first call as well
+        mg.jit(gradient)(a, one)

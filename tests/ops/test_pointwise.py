@@ -34,6 +34,8 @@ KINKS: dict[str, tuple[Any, list[float], list[float], list[float]]] = {
     "fmax": (lambda x: mg.fmax(x, 1.0), [1.0, NAN, 2.0, 0.0], [1.0, 1.0, 2.0, 1.0], [1.0, 0.0, 1.0, 0.0]),
     "fmin": (lambda x: mg.fmin(x, 1.0), [1.0, NAN, 2.0, 0.0], [1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 1.0]),
     "fmax-nan": (lambda x: mg.fmax(x, NAN), [1.0, NAN], [1.0, NAN], [1.0, 1.0]),
+    "float_power": (lambda x: mg.float_power(mg.tensor(0.0, device="reference"), x), [2.0, 0.0, -1.0], [0.0, 1.0, INF],
+                    [0.0, 0.0, -INF]),
     "heaviside": (lambda x: mg.heaviside(x, 5.0), [-1.0, -0.0, 2.0, NAN], [0.0, 5.0, 1.0, 0.0], [0.0] * 4),
     "fmod": (lambda x: mg.fmod(x, INF), [-5.0, -0.0], [-5.0, -0.0], [1.0, 1.0]),
     "clamp_min": (lambda x: mg.clamp_min(x, 1.0), [0.0, 1.0, NAN], [1.0, 1.0, NAN], [0.0, 1.0, 0.0]),
@@ -150,6 +152,15 @@ def test_result_dtypes_of_whole_numbers_and_halves() -> None:
     assert mg.float_power(i, 2).dtype is mg.float64 and mg.ldexp(h, 2).dtype is mg.float16
     assert mg.threshold(i, 1, 7).tolist() == [7, 2] and mg.nan_to_num(i).dtype is mg.int64
     assert mg.nan_to_num(h / 0.0).tolist() == [65504.0, 65504.0]
+
+
+def test_gradients_of_float_power_are_computed_in_float64() -> None:
+    values, exponents = np.random.default_rng(1).uniform(0.5, 2, (2, 50)).astype(np.float32)
+    x, y = (mg.Var(a, device="reference") for a in (values, exponents))
+    mg.float_power(x, y).sum().backward()
+    a, b = np.float64(values), np.float64(exponents)
+    assert x.grad is not None and (x.grad.numpy() == np.float32(b * a ** (b - 1))).all()
+    assert y.grad is not None and (y.grad.numpy() == np.float32(a**b * np.log(a))).all()
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])

@@ -183,7 +183,7 @@ def guarded(body: str) -> str:
     """Return a kernel's body with two forms of each innermost loop that calls `NAME_any`.
 
     A loop before them searches for arguments outside the range of the vectorised `NAME`.  If there are none, the form
-    with `NAME` runs.
+    with `NAME` runs.  A loop whose arguments depend on the previous element, such as a scan, cannot be searched before.
     """
     if "_any_" not in body:
         return body
@@ -198,8 +198,6 @@ def guarded(body: str) -> str:
         if not calls or any("for " in other.partition("#")[0] for other in block):
             result.append(line)
             continue
-        del lines[:size]
-        margin = " " * indent
         quick = [re.sub(r"_any(_(?:32|64)\()", r"\1", other) for other in block]
         tests = [
             f"{GUARDED[name[:-7]]}_{name[-2:]}({', '.join(map(ast.unparse, node.args))})"
@@ -208,12 +206,30 @@ def guarded(body: str) -> str:
         test = re.sub(r"_any(_(?:32|64)\()", r"\1", " | ".join(tests))
         # The first loop stores nothing, because a result may be the memory of an operand that the second loop reads.
         stored = next(k for k, other in enumerate([*reversed(quick), ""]) if not STORE.match(other))
-        result += [f"{margin}rare = False", line, *quick[: -max(stored, 1)]]
+        searching = quick[: -max(stored, 1)]
+        if carries([*searching, f"{' ' * (indent + 4)}{test}"], block):
+            result.append(line)
+            continue
+        del lines[:size]
+        margin = " " * indent
+        result += [f"{margin}rare = False", line, *searching]
         result += [f"{margin}    rare |= {test}", f"{margin}if rare:"]
         result += ["    " + other for other in (line, *block)]
         result += [f"{margin}else:"]
         result += ["    " + other for other in (line, *quick)]
     return "\n".join(result) + "\n"
+
+
+def carries(search: list[str], block: list[str]) -> bool:
+    """Return whether the lines of a search read a name that the loop has set in the previous iteration."""
+    early, known = set[str](), set[str]()
+    for statement in ast.parse(textwrap.dedent("\n".join(search))).body:
+        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+        adds = isinstance(statement, ast.AugAssign)
+        early |= {node.id for node in names if adds or isinstance(node.ctx, ast.Load)} - known
+        known |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    whole = ast.walk(ast.parse(textwrap.dedent("\n".join(block))))
+    return not early.isdisjoint({n.id for n in whole if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)})
 
 
 def named(node: ast.AST) -> tuple[str, ast.Call]:

@@ -7,7 +7,7 @@ kernel; `linear` adds its bias in this way.
 from __future__ import annotations
 
 from math import prod
-from typing import Annotated
+from typing import Annotated, Any
 
 from minigrad.backends.base import Backend
 from minigrad.backends.launch import Launch, remapped
@@ -16,7 +16,7 @@ from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Product
-from minigrad.core.roles import Scalar
+from minigrad.core.roles import Factor
 from minigrad.core.shape import broadcast_shapes
 from minigrad.core.strides import stretched_strides
 from minigrad.declare.decorators import composed, kernel
@@ -25,6 +25,7 @@ from minigrad.declare.rules import common, each
 from minigrad.declare.rules import number as numbers
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.batch_rules import Flags, batched_product, ranked, stretched
+from minigrad.ops.pointwise.arithmetic import mul
 from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -236,27 +237,37 @@ def _addmm_batch(c: Tensor, a: Tensor, b: Tensor, alpha: float, beta: float, siz
     return stretched(y, y.ndim > rank, size)
 
 
+def with_factors(c: Tensor, a: Tensor, b: Tensor, alpha: Any, beta: Any) -> Tensor:
+    """Return beta * c + alpha * a @ b; the kernel has real factors, so complex factors are multiplied before."""
+    if isinstance(beta, complex):
+        c, beta = mul(c, beta), 1
+    if isinstance(alpha, complex):
+        a, alpha = mul(a, alpha), 1
+    result: Tensor = add_product(c, a, b, alpha=alpha, beta=beta)
+    return result
+
+
 @composed(of=add_product, in_place=True)
-def addmm(input: Tensor, mat1: Matrix, mat2: Matrix, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+def addmm(input: Tensor, mat1: Matrix, mat2: Matrix, *, beta: Factor = 1, alpha: Factor = 1) -> Tensor:
     """Return beta * input + alpha * mat1 @ mat2, computed in one kernel.
 
     The input broadcasts to the product; if beta is 0, it is not read.
     Gradient: beta * g for input, alpha * g @ mat2.T for mat1, and alpha * mat1.T @ g for mat2.
     Raises ShapeError for factors that are not matrices or have different inner sizes, DTypeError for bool.
     """
-    return add_product(input, mat1, mat2, alpha=alpha, beta=beta)
+    return with_factors(input, mat1, mat2, alpha, beta)
 
 
 @composed(in_place=True)
-def baddbmm(input: Tensor, batch1: Batch, batch2: Batch, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+def baddbmm(input: Tensor, batch1: Batch, batch2: Batch, *, beta: Factor = 1, alpha: Factor = 1) -> Tensor:
     """Return beta * input + alpha * batch1 @ batch2 for batches of matrices; see `addmm` and `bmm`."""
-    return add_product(input, batch1, batch2, alpha=alpha, beta=beta)
+    return with_factors(input, batch1, batch2, alpha, beta)
 
 
 @composed(in_place=True)
-def addmv(input: Tensor, mat: Matrix, vec: Vector, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+def addmv(input: Tensor, mat: Matrix, vec: Vector, *, beta: Factor = 1, alpha: Factor = 1) -> Tensor:
     """Return beta * input + alpha * mat @ vec; see `addmm`."""
-    return add_product(input, mat, vec, alpha=alpha, beta=beta)
+    return with_factors(input, mat, vec, alpha, beta)
 
 
 def _linear_shape(op: Op, input: Spec, weight: Spec, bias: Spec | None) -> Shape:

@@ -1,7 +1,7 @@
 """Factors in LAPACK's packed form: `lu_unpack`, and Householder reflections with `geqrf`, `orgqr` and `ormqr`.
 
-Column j of packed QR factors has R on and above the diagonal, and below it the vector v of the reflection I - tau v v.T
-without its first element, which is 1.  A product of reflections is I - V T V.T with an upper triangular T.
+Column j of packed QR factors has R on and above the diagonal, and below it the vector v of the reflection I - tau v v.H
+without its first element, which is 1.  A product of reflections is I - V T V.H with an upper triangular T.
 Source: Joffrain, Low, Quintana-Orti, van de Geijn and Van Zee, "Accumulating Householder transformations, revisited"
 (2006), section 3.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from minigrad.core.conditions import Condition, Floating, expect_same, expect_shapes
+from minigrad.core.conditions import Condition, Inexact, expect_same, expect_shapes
 from minigrad.core.dtype import int32
 from minigrad.core.roles import Flag, Number
 from minigrad.declare.decorators import composed
@@ -23,10 +23,12 @@ from minigrad.ops.linalg.lu import MATRICES
 from minigrad.ops.linalg.matrices import vector_norm
 from minigrad.ops.linalg.systems import row_order
 from minigrad.ops.pointwise.compare import where
+from minigrad.ops.pointwise.rounding import isreal
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.diagonals import diag_embed, tril, triu
 from minigrad.ops.shape.joining import cat, stack
 from minigrad.ops.shape.padding import constant_pad_nd
+from minigrad.ops.shape.parts import real
 from minigrad.runtime.tensor import Tensor
 
 LU_UNPACK: Any = results_of("lu_unpack", ("P", "L", "U"))
@@ -65,7 +67,7 @@ def lu_unpack(
 
 
 @composed()
-def geqrf(input: Annotated[Tensor, MATRICES, Floating]) -> Any:
+def geqrf(input: Annotated[Tensor, MATRICES, Inexact]) -> Any:
     """Return (a, tau): the packed QR factors of matrices (..., m, n), with min(m, n) reflections.
 
     Gradient: that of the reflections of each column; nan for a column that is 0 on and below its diagonal.
@@ -77,13 +79,15 @@ def geqrf(input: Annotated[Tensor, MATRICES, Floating]) -> Any:
         x, below = rest.narrow(-1, 0, 1), m - j - 1
         first, v = x.narrow(-2, 0, 1), x.narrow(-2, 1, below)
         done = (v == 0).all(-2, True)  # the column has its form already, so there is no reflection
+        if x.dtype.is_complex:  # a corner with an imaginary part becomes real
+            done = done & isreal(first)
         size = vector_norm(where(done, 1.0, x), dim=-2, keepdim=True)
-        corner = where(done, first, where(first < 0, size, -size))
+        corner = where(done, first, where(real(first) < 0, size, -size))
         tau = where(done, 0.0, (corner - first) / where(done, 1.0, corner))
         v = v / where(done, 1.0, first - corner)
         w = constant_pad_nd(v, (0, 0, 1, 0), 1.0)
         reflected = rest.narrow(-1, 1, n - j - 1)
-        reflected = reflected - tau * w @ (w.mT @ reflected)
+        reflected = reflected - tau.conj() * w @ (w.mH @ reflected)
         row = cat([corner, reflected.narrow(-2, 0, 1)], -1)
         parts.append(constant_pad_nd(row, (j, 0, j, below)) + constant_pad_nd(v, (j, n - j - 1, j + 1, 0)))
         taus.append(tau.squeeze(-1))
@@ -94,18 +98,18 @@ def geqrf(input: Annotated[Tensor, MATRICES, Floating]) -> Any:
 
 
 def reflections_of(name: str, A: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
-    """Return V and T of a product of reflections I - V T V.T, of which A has the vectors below its diagonal."""
+    """Return V and T of a product of reflections I - V T V.H, of which A has the vectors below its diagonal."""
     expect_same("dtype", name, A=A, tau=tau)
     expect_shapes(name, "pass the results of geqrf", "*, m, n; *, k", A=A, tau=tau)
     k = tau.shape[-1]
     fits = Number(0, min(A.shape[-2:]), whole=True, advice="pass the results of geqrf", error=ShapeError)
     fits.expect(name, A, **{"the size of tau": k})
     V = tril(A.narrow(-1, 0, k), -1) + eye(A.shape[-2], k, dtype=A.dtype, device=A.device)
-    return V, triangular(tau.unsqueeze(-1) * (V.mT @ V), diag_embed(tau), upper=True, unit=True)
+    return V, triangular(tau.unsqueeze(-1) * (V.mH @ V), diag_embed(tau), upper=True, unit=True)
 
 
 @composed(namespace=LINALG)
-def householder_product(A: Annotated[Tensor, MATRICES, Floating, Tall], tau: Tensor) -> Tensor:
+def householder_product(A: Annotated[Tensor, MATRICES, Inexact, Tall], tau: Tensor) -> Tensor:
     """Return the first n columns of the product of the reflections of `mg.geqrf`, for matrices (..., m, n).
 
     Gradient: from the triangular system of T; only the elements of A below the diagonal have one.
@@ -113,7 +117,7 @@ def householder_product(A: Annotated[Tensor, MATRICES, Floating, Tall], tau: Ten
     """
     m, n = A.shape[-2:]
     V, T = reflections_of("householder_product", A, tau)
-    return eye(m, n, dtype=A.dtype, device=A.device) - V @ (T @ V.narrow(-2, 0, n).mT)
+    return eye(m, n, dtype=A.dtype, device=A.device) - V @ (T @ V.narrow(-2, 0, n).mH)
 
 
 @composed()
@@ -124,19 +128,19 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
 
 @composed()
 def ormqr(
-    input: Annotated[Tensor, MATRICES, Floating], input2: Tensor, input3: Annotated[Tensor, MATRICES],
+    input: Annotated[Tensor, MATRICES, Inexact], input2: Tensor, input3: Annotated[Tensor, MATRICES],
     left: Flag = True, transpose: Flag = False,
 ) -> Tensor:  # fmt: skip
     """Return Q @ input3 for the square product Q of the reflections of `mg.geqrf`, without computing Q.
 
     input, input2: the matrices and tau that `mg.geqrf` returned.
     input3: matrices with as many rows as input, or columns with left=False.
-    left: whether to return Q @ input3; if False, input3 @ Q.  transpose: whether to use Q.mT instead of Q.
+    left: whether to return Q @ input3; if False, input3 @ Q.  transpose: whether to use Q.mH instead of Q.
     Gradient: for all three tensors, from the triangular system of T.
     """
     if not left:
-        return ormqr(input, input2, input3.mT, True, not transpose).mT
+        return ormqr(input, input2, input3.mH, True, not transpose).mH
     V, T = reflections_of("ormqr", input, input2)
     expect_same("dtype", "ormqr", input=input, input3=input3)
     expect_shapes("ormqr", "pass one row of input3 per row of input", "*, m, k; *, m, n", input=input, input3=input3)
-    return input3 - V @ ((T.mT if transpose else T) @ (V.mT @ input3))
+    return input3 - V @ ((T.mH if transpose else T) @ (V.mH @ input3))

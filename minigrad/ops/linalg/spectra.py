@@ -7,22 +7,27 @@ automatic differentiation" (2008), sections 3.1 and 3.2; for matrices that are n
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from minigrad.backends.limits import IndexLimits
 from minigrad.backends.lowering.functions import NOT_FINITE
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Choice, Flag
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.record import results_of
+from minigrad.declare.rules import index_dtype
 from minigrad.errors import GradientError
+from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.creation import eye, zeros
 from minigrad.ops.linalg.factors import conjugated, refusing, square_shape, wide_dtype, with_real_diagonals
 from minigrad.ops.linalg.lu import matrix_shape
+from minigrad.ops.pointwise.arithmetic import maximum
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.diagonals import diag_embed
 from minigrad.ops.shape.joining import cat
@@ -46,23 +51,55 @@ def skew(x: Tensor) -> Tensor:
     return with_real_diagonals(x - x.mH)
 
 
+class Phases(IndexLimits):
+    """Create the error of a loss that depends on the phases of complex vectors."""
+
+    __slots__ = ()
+
+    def error(self, buffers: tuple[Any, ...]) -> Any:
+        """Return the error; it does not depend on the values."""
+        return GradientError(
+            f"{self.label}: the loss depends on the phases of complex vectors, which are arbitrary, so it has no "
+            "gradient; use a function of the vectors that a phase does not change, such as abs(V)",
+            op=self.label,
+        )
+
+
+def is_more(turned, least, size):
+    """Return whether a derivative is larger than rounding errors of gradients of some size, which is at least 1."""
+    return not abs(turned) <= least * (size if size > 1 else 1)
+
+
+MORE = scalar_of(is_more)
+
+
+@kernel(dtype=index_dtype, shape=lambda op, turned, size, **params: turned.shape, namespace=(), name="expect_no_phase")
+def phases(backend, out, turned: Tensor, size: Tensor, *, of: str):
+    """Return zeros.  The launch raises GradientError if a derivative with respect to a phase is not near 0.
+
+    size: the largest magnitude of the gradients.  of: the name of the op in the error.
+    """
+    steps = Steps(backend, (out,), (turned, size))
+    bounds, least = steps.work((2,), int64), float(np.finfo(turned.dtype.compute).eps) ** 0.4
+    constant = steps.constant(least, turned.dtype)
+    derivatives, largest = steps.operands
+    steps.each(MORE, steps.outs, derivatives, constant, largest, compute=turned.dtype.compute)
+    steps.ask(requests.Bounds(), bounds, *steps.outs)
+    steps.check(bounds, 0, 0)
+    return steps.launch.within(Phases(backend, of, 0, turned, turned, -1))
+
+
 def expect_no_phase(name: str, turned: Tensor, *gradients: Tensor | None) -> None:
     """Raise GradientError if a loss depends on the phases of complex vectors, which are arbitrary.
 
     turned: the derivatives of the loss with respect to the phases.  gradients: those of the vectors, by which the size
-    of rounding errors is estimated; it is at least 1, because gradients may be rounding errors themselves.  A value of
-    a transform cannot be read and is not checked.
+    of rounding errors is estimated; it is at least 1, because gradients may be rounding errors themselves.  In a
+    recording, the check is a launch of the program.  A value of a transform cannot be read and is not checked.
     """
     if isinstance(turned, Tracer) or not turned.numel():
         return
-    size = max(1.0, *(float(abs(g.detach()).amax().item()) for g in gradients if g is not None))
-    if abs(turned.detach()).amax().item() <= float(np.finfo(turned.dtype.compute).eps) ** 0.4 * size:
-        return
-    raise GradientError(
-        f"{name}: the loss depends on the phases of complex vectors, which are arbitrary, so it has no gradient; use a "
-        "function of the vectors that a phase does not change, such as abs(V)",
-        op=name,
-    )
+    sizes = [abs(g.detach()).amax() for g in gradients if g is not None]
+    phases(turned.detach(), reduce(maximum, sizes), of=name)
 
 
 # ---- symmetric matrices ---------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Ndim, expect_same, expect_shapes
-from minigrad.core.roles import Front, Scalar
+from minigrad.core.roles import Factor, Front
 from minigrad.core.shape import broadcast_shapes, normalize_dim
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.forms import apart
@@ -16,7 +16,7 @@ from minigrad.declare.rules import each, number
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import clone
-from minigrad.ops.linalg.products import add_product, dot, matmul
+from minigrad.ops.linalg.products import dot, matmul, with_factors
 from minigrad.ops.pointwise.blends import addcmul
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.parts import conj
@@ -170,21 +170,21 @@ def listed(dims: Any) -> list[list[int]]:
 
 
 @composed(in_place=True)
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Factor = 1, alpha: Factor = 1) -> Tensor:
     """Return beta * input + alpha * the sum over the batch of batch1 @ batch2; see `addmm`."""
     expect_shapes("addbmm", "transpose or slice one of them", "b, n, k; b, k, m", batch1=batch1, batch2=batch2)
     n, m, k = batch1.shape
     rows = reshape(permute(batch1, (1, 0, 2)), (m, n * k))
-    return add_product(input, rows, reshape(batch2, (n * k, batch2.shape[2])), alpha=alpha, beta=beta)
+    return with_factors(input, rows, reshape(batch2, (n * k, batch2.shape[2])), alpha, beta)
 
 
 @composed(in_place=True)
 def addr(
-    input: Tensor, vec1: Annotated[Tensor, Ndim(1)], vec2: Annotated[Tensor, Ndim(1)], *, beta: Scalar = 1,
-    alpha: Scalar = 1,
+    input: Tensor, vec1: Annotated[Tensor, Ndim(1)], vec2: Annotated[Tensor, Ndim(1)], *, beta: Factor = 1,
+    alpha: Factor = 1,
 ) -> Tensor:  # fmt: skip
     """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
     column, row = vec1.unsqueeze(1), vec2.unsqueeze(0)
     if beta == 1 and input.dtype.is_float and input.shape == (column.shape[0], row.shape[1]):
         return addcmul(input, column, row, value=alpha)
-    return add_product(input, column, row, alpha=alpha, beta=beta)
+    return with_factors(input, column, row, alpha, beta)

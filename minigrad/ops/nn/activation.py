@@ -120,10 +120,19 @@ def mish(x):
     return x * math.tanh(math.log1p(math.exp(x)) if x < 20 else x)
 
 
-@elementwise(dtype=real_to_float, vjp=(lambda g, x: g / (x.abs() + 1.0) / (x.abs() + 1.0),))
-def softsign(x):
-    """Return x / (1 + |x|), which is between -1 and 1.  Gradient: g / (1 + |x|)**2."""
+@elementwise(
+    dtype=real_to_float, vjp=(lambda g, x: g / (x.abs() + 1.0) / (x.abs() + 1.0),), namespace=(), method=False,
+    name="softsign",
+)  # fmt: skip
+def real_softsign(x):
+    """Return x / (1 + |x|) for real numbers.  Gradient: g / (1 + |x|)**2."""
     return x / (1 + math.fabs(x))
+
+
+@composed(of=real_softsign)
+def softsign(input: Tensor) -> Tensor:
+    """Return x / (1 + |x|), whose magnitude is less than 1.  Gradient: g / (1 + |x|)**2 for real numbers."""
+    return input / (input.abs() + 1.0) if input.dtype.is_complex else real_softsign(input)
 
 
 @composed(namespace=(MG, FUNCTIONAL), method=True)

@@ -38,6 +38,7 @@ def loss(
     weight: str = "",
     limits: Mapping[str, Any] = NONE,
     fits: Callable[..., None] | None = None,
+    of_complex: Callable[..., Tensor] | None = None,
 ) -> Callable[[FunctionType], Any]:
     """Declare an elementwise loss from a scalar function of one element of each tensor.
 
@@ -49,6 +50,7 @@ def loss(
     element, and a mean is divided by the sum of the weights for "share", or by the number of elements for "factor".
     limits: the roles of numbers with limits, by the name of the number.
     fits: a function of the tensors that raises an error for shapes which broadcast, but are probably a mistake.
+    of_complex: a function that computes the losses of elements if a tensor is complex.
     """
 
     def declare(function: FunctionType) -> Any:
@@ -72,10 +74,11 @@ def loss(
             operands = alike(name, [arguments[x] for x in tensors])
             more = [arguments[p.name] for p in numbers]
             weights = arguments.get("weight")
+            kernel = of_complex if of_complex and any(x.dtype.is_complex for x in operands) else each
             if weights is not None:
-                return weighted(each(*operands, *more), weights, how, weight, name)
-            if how == "none":
-                return each(*operands, *more)
+                return weighted(kernel(*operands, *more), weights, how, weight, name)
+            if how == "none" or kernel is of_complex:
+                return joined(kernel(*operands, *more), how)
             return reduced[how](*operands, *constants(operands, more))
 
         parameters = parameters_of(tensors, numbers, limits, first, flags, weight)
@@ -219,11 +222,11 @@ def mse_loss(input, target):
     return (input - target) * (input - target)
 
 
-@loss(weight="share")
+@loss(weight="share", of_complex=lambda input, target: (input - target).abs())
 def l1_loss(input, target):
-    """Return the absolute error |input - target|.
+    """Return the absolute error |input - target|, which is real also for complex operands.
 
-    Gradient: g*sign(input - target) for input, and -g*sign(input - target) for target; 0 where they are equal.
+    Gradient: g*sgn(input - target) for input, and -g*sgn(input - target) for target; 0 where they are equal.
     """
     return abs(input - target)
 

@@ -297,7 +297,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: Annotated[float
 def pairwise_distance(x1: Tensor, x2: Tensor, p: Scalar = 2.0, eps: Scalar = 1e-06, keepdim: Flag = False) -> Tensor:
     """Return the norm of order p of x1 - x2 + eps along the last dim; the operands broadcast."""
     gap = x1 - x2 + eps
-    return length(gap, (-1,), keepdim).to(gap.dtype) if p == 2 else norm(gap, p, -1, keepdim)
+    short = p == 2 and not gap.dtype.is_complex
+    return length(gap, (-1,), keepdim).to(gap.dtype) if short else norm(gap, p, -1, keepdim)
 
 
 @composed()

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.core.conditions import Floating, expect_shape
+from minigrad.core.conditions import Floating, Inexact, expect_shape
 from minigrad.core.dtype import as_dtype, finfo
 from minigrad.core.rows import RowFn, Total
 from minigrad.core.shape import as_shape
@@ -246,7 +246,7 @@ def rms_norm_rows(x, weight, *, eps):
 
 def _flat_rows(name: str, x: Tensor, normalized_shape: Sequence[int] | int, **params: Tensor | None) -> Tensor:
     """Run the checks that both normalizations share, and return x with the normalized dims merged into one."""
-    Floating.expect(name, input=x, **params)
+    (Inexact if name == "rms_norm" else Floating).expect(name, input=x, **params)
     sizes = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
     shape = as_shape(tuple(sizes), name)
     if not shape or x.shape[x.ndim - len(shape) :] != shape or len(shape) > x.ndim:
@@ -307,7 +307,7 @@ def rms_norm(
 ) -> Tensor:
     """Return input/sqrt(mean square + eps)*weight, with the mean square over the dims of `normalized_shape`.
 
-    float16 and bfloat16 are computed in float32.
+    float16 and bfloat16 are computed in float32.  The squares of complex numbers are x*x, as in PyTorch.
 
     eps: the number that is added to the mean square. None stands for the machine epsilon of the dtype of the
     computation, the distance from 1 to the next number.
@@ -316,6 +316,6 @@ def rms_norm(
     expect_numbers("rms_norm", eps=0.0 if eps is None else eps)
     step = finfo(as_dtype(x.dtype.compute)).eps if eps is None else float(eps)
     line = _line(weight, 1.0, x, x)
-    if x.shape[-1] >= LONG:
+    if x.shape[-1] >= LONG or x.dtype.is_complex or line.dtype.is_complex:
         return like_input(long_rows(x, step, centred=False) * line, input)
     return like_input(rms_norm_rows(x, line, eps=step), input)

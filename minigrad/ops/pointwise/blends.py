@@ -7,7 +7,7 @@ from typing import Any
 
 from minigrad.core.dtype import promote_all, promote_number
 from minigrad.core.op import Op, Spec
-from minigrad.core.roles import Scalar
+from minigrad.core.roles import Factor, Scalar
 from minigrad.declare.decorators import composed, elementwise
 from minigrad.declare.rules import Pair, number, promote, refuse, to_float
 from minigrad.errors import ArgumentError
@@ -138,13 +138,13 @@ def add_quotient(input, tensor1, tensor2, value=1):
 
 
 @composed(in_place=True, out=False)
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Factor = 1, out: Tensor | None = None) -> Tensor:
     """Return input + value * tensor1 * tensor2, element by element; shapes broadcast."""
     return add_product(input, tensor1, tensor2, value, out=out)
 
 
 @composed(in_place=True, out=False)
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Factor = 1, out: Tensor | None = None) -> Tensor:
     """Return input + value * tensor1 / tensor2, element by element; shapes broadcast.
 
     Raises DTypeError if all tensors are integers.

@@ -120,10 +120,21 @@ def double(op: Op, specs: Sequence[Spec]) -> Pair:
     return dtype.compute, dtype
 
 
-@elementwise(dtype=double, vjp="derived")
+@elementwise(
+    dtype=double,
+    vjp=(
+        lambda g, input, exponent: pow_base_rule(g, in_dtype_of(input, g), in_dtype_of(exponent, g)),
+        lambda g, input, exponent, y: pow_exponent_rule(g, in_dtype_of(input, y), in_dtype_of(exponent, y), y),
+    ),
+)
 def float_power(input, exponent):
     """Return input**exponent, computed and returned in float64, or in complex128.  Gradient: the same as for `pow`."""
     return input**exponent
+
+
+def in_dtype_of(x, y):
+    """Return an operand in the dtype of the result or of its gradient y; a symbol of a trace has no dtype."""
+    return x.to(y.dtype) if isinstance(y, Tensor) else x
 
 
 def pow_base_rule(g, input, exponent):
@@ -261,6 +272,15 @@ def ndtr(x):
     return math.normal_cdf(x)  # type: ignore[attr-defined]
 
 
+@scalar
+def log_of_two(a, b):
+    """Return log(exp(a) + exp(b)), from the operand with the larger real part; of two infinities, the first."""
+    first = a.real >= b.real or a != a
+    top = a if first else b
+    rest = b if first else a
+    return top if a.real == b.real and top.real - top.real != 0 else top + math.log1p(math.exp(rest - top))
+
+
 @elementwise(
     dtype=to_float,
     vjp=(lambda g, input, other: g * (input - other).sigmoid(), lambda g, input, other: g * (other - input).sigmoid()),
@@ -270,9 +290,7 @@ def logaddexp(input, other):
 
     Gradient: g*sigmoid(input - other) for input and g*sigmoid(other - input) for other.
     """
-    top = input if input > other or input != input else other
-    gap = -math.fabs(input - other)
-    return top if input == other and input - input != 0 else top + math.log1p(math.exp(gap))
+    return log_of_two(input, other)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, input, other: g * share_of_power(input, other),

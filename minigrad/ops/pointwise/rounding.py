@@ -16,7 +16,7 @@ from ml_dtypes import finfo
 from minigrad.core.conditions import Numeric
 from minigrad.core.dtype import DType, int32
 from minigrad.core.op import Op, Spec
-from minigrad.core.roles import Choice, Scalar
+from minigrad.core.roles import Choice
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed, elementwise
 from minigrad.declare.rules import Pair, compare, floating, number, promote, refuse, to_float
@@ -67,21 +67,23 @@ def rounded(x, decimals, out):
     return result if out is None else copy_result("round", result, out)
 
 
-def is_floating(x):
-    """Return whether an operand, a tensor or a number, is a float."""
-    return x.dtype.is_float if isinstance(x, Tensor) else isinstance(x, float)
+def takes_factor(alpha, x):
+    """Return whether a float or complex factor fits an operand, a tensor or a number."""
+    if isinstance(x, Tensor):
+        return x.dtype.is_complex or (x.dtype.is_float and not isinstance(alpha, complex))
+    return isinstance(x, (type(alpha), complex))
 
 
 def scaled(name, input, other, alpha):
     """Return other * alpha, where alpha is a parameter of the op `name`; input: its other operand."""
-    if not isinstance(alpha, float):
+    if not isinstance(alpha, (float, complex)):
         if isinstance(alpha, (bool, int, np.generic, Tensor)):
             return other * alpha
-    elif is_floating(input) or is_floating(other):
+    elif takes_factor(alpha, input) or takes_factor(alpha, other):
         return other * alpha
     raise ArgumentError(
-        f"{name}: alpha must be a number, and an integer next to operands without floats, got {describe(alpha)}; "
-        "multiply other by a tensor instead",
+        f"{name}: alpha must be a number, and an integer next to operands without floats, and real next to real "
+        f"operands, got {describe(alpha)}; multiply other by a tensor instead",
         op=name,
     )
 
@@ -250,9 +252,9 @@ def nan_to_num(
 
 
 @composed(method=False, out=False)
-def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1) -> Tensor:
+def rsub(input: Tensor, other: Any, *, alpha: complex = 1) -> Tensor:
     """Return other - alpha * input.  Gradient: -g*alpha for input, and g for other."""
-    return other - (input if alpha == 1 else input * alpha)
+    return other - (input if alpha == 1 else scaled("rsub", other, input, alpha))
 
 
 # ---- mantissa and exponent -------------------------------------------------------------------------------------------

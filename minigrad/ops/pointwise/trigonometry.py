@@ -126,7 +126,7 @@ def rad2deg(x):
 @scalar
 def within_a_turn(x):
     """Return pi*x minus a multiple of 2*pi; this loses no digit of a large x."""
-    return math.pi * (x - 2 * math.rint(x / 2))  # type: ignore[attr-defined]
+    return math.pi * (x - 2 * math.rint(x.real / 2))  # type: ignore[attr-defined]
 
 
 @scalar
@@ -146,4 +146,4 @@ def sinc(x):
 def sinc_derivative(x):
     """Return the derivative of sinc; for |x| <= 0.2 it is computed from its series."""
     t = within_a_turn(x)
-    return (math.cos(t) - math.sin(t) / (math.pi * x)) / x if math.fabs(x) > 0.2 else near_sinc(math.pi * x)
+    return (math.cos(t) - math.sin(t) / (math.pi * x)) / x if abs(x) > 0.2 else near_sinc(math.pi * x)

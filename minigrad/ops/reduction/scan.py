@@ -27,8 +27,10 @@ from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import clone
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.pointwise.compare import where
+from minigrad.ops.pointwise.explog import log_of_two
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.parts import real
 from minigrad.ops.shape.views import expand, narrow, reshape, select
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor
@@ -67,12 +69,8 @@ def running_product(acc, x):
 
 
 def running_log(acc, x):
-    """Return log(exp(acc) + exp(x)), the next value of logcumsumexp.
-
-    Equal terms are a separate case, because the difference of two infinities is nan.
-    """
-    top = acc if acc > x else x
-    return top + 0.6931471805599453 if acc == x else top + math.log1p(math.exp(-abs(acc - x)))
+    """Return log(exp(acc) + exp(x)), the next value of logcumsumexp."""
+    return log_of_two(x, acc)
 
 
 def running_line(acc, x, factor):
@@ -84,6 +82,8 @@ LOWEST = -math.inf  # the value for an empty sum: log(0)
 SUM = declared(running_sum, "zero", order="sum")
 PRODUCT = declared(running_product, "one", order="sum")
 LOG = declared(running_log, "lowest", combine=running_log)
+# Imaginary parts are determined up to 2*pi, so the order of additions decides about them; this is PyTorch's order.
+COMPLEX_LOG = declared(running_log, "lowest", order="sequential")
 LINE = declared(running_line, "zero", order="sequential")
 
 
@@ -170,9 +170,9 @@ def cumprod(backend, out, input: Tensor, dim: Dim, *, dtype: Cast = None):
 def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     """Return exp(x - y) of each element, times the sum of the g from it on, each times exp(y - its y).
 
-    The values y never decrease, so all exponents are at most 0.
+    Real values y never decrease, so all exponents are at most 0.
     """
-    nothing = y == LOWEST
+    nothing = real(y) == LOWEST
     level = where(nothing, 0.0, y)
     step = where(nothing, 0.0, (level - _moved(level, dim, False, math.inf)).exp())
     after = recurrence(g, step, dim, True)
@@ -181,11 +181,11 @@ def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
 
 @kernel(
     dtype=floating, shape=same_shape, vjp=(lambda g, input, y, *, dim: _logcumsumexp_rule(g, input, y, dim),),
-    batch="along", method=True,
+    batch="along", method=True, complex=True,
 )  # fmt: skip
 def logcumsumexp(backend, out, input: Tensor, dim: Dim):
     """Return log(cumsum(exp(input))) along `dim`, without overflow.  Raises DTypeError for integers."""
-    return backend.prepare(Scan(LOG, out.dtype.compute, dim), out, input)
+    return backend.prepare(Scan(COMPLEX_LOG if out.dtype.is_complex else LOG, out.dtype.compute, dim), out, input)
 
 
 # ---- cumulative minima and maxima -----------------------------------------------------------------------------------

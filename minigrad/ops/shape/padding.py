@@ -14,7 +14,7 @@ from minigrad.backends.lowering.functions import SUM, TOTAL
 from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Filled, Ndim
 from minigrad.core.layout import Layout
-from minigrad.core.roles import Ints, Scalar
+from minigrad.core.roles import Factor, Ints
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import FUNCTIONAL
 from minigrad.declare.rules import joint
@@ -33,7 +33,7 @@ Pairs = tuple[tuple[int, int], ...]  # for each dim: the number of elements befo
 
 
 @composed(out=False, method=False)
-def constant_pad_nd(input: Tensor, pad: Ints, value: Scalar = 0) -> Tensor:
+def constant_pad_nd(input: Tensor, pad: Ints, value: Factor = 0) -> Tensor:
     """Return the tensor, surrounded by elements of one value.
 
     pad: the number of elements to add before and after the last dim, pad[0] and pad[1], then those for the dim before
@@ -43,7 +43,7 @@ def constant_pad_nd(input: Tensor, pad: Ints, value: Scalar = 0) -> Tensor:
     return with_constant("constant_pad_nd", input, pad, value)
 
 
-def with_constant(name: str, x: Tensor, pad: Sequence[int], value: float) -> Tensor:
+def with_constant(name: str, x: Tensor, pad: Sequence[int], value: complex) -> Tensor:
     """Pad a tensor with elements of one value, or remove elements, for the op `name`."""
     frame = framed(x.shape, tuple(pad))
     if frame is None:
