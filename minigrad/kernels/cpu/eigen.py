@@ -56,8 +56,8 @@ def balance(x, n, scales):  # type: ignore[no-untyped-def]
                     x[j * n + i] *= f
 
 
-def hessenberg(x, q, n, v, w):  # type: ignore[no-untyped-def]
-    """Reduce x by reflections to a triangle with one diagonal below it, and multiply q by the reflections."""
+def hessenberg(x, q, n, u, v, w):  # type: ignore[no-untyped-def]
+    """Reduce x by reflections to a triangle with one diagonal below it, and multiply the transpose of q by them."""
     for k in range(n - 2):
         norm = R(0)
         for i in range(k + 1, n):
@@ -67,38 +67,45 @@ def hessenberg(x, q, n, v, w):  # type: ignore[no-untyped-def]
         size = abs(v[k + 1])
         if norm > size:  # otherwise the elements below are 0 already
             v[k + 1] += (v[k + 1] / size if size > R(0) else T(1)) * norm
+            for i in range(k + 1, n):
+                u[i] = v[i].conjugate()
             factor = R(1) / (norm * (norm + size))
-            for j in range(k, n):
-                w[j] = T(0)
-            for i in range(k + 1, n):
-                f = v[i].conjugate()
-                row = x[i * n + k : (i + 1) * n]
-                z = w[k:n]
-                for j in range(n - k):
-                    z[j] += f * row[j]
-            for i in range(k + 1, n):
-                f = factor * v[i]
-                row = x[i * n + k : (i + 1) * n]
-                z = w[k:n]
-                for j in range(n - k):
-                    row[j] -= f * z[j]
-            right_reflection(x, n, k + 1, v, factor)
-            right_reflection(q, n, k + 1, v, factor)
+            reflect_rows(x, n, k, k + 1, u, v, w, factor)
+            reflect_columns(x, n, k + 1, u, v, factor)
+            reflect_rows(q, n, 0, k + 1, v, u, w, factor)
         for i in range(k + 2, n):
             x[i * n + k] = T(0)
 
 
-def right_reflection(x, n, start, v, factor):  # type: ignore[no-untyped-def]
-    """Replace x by x - factor (x v) v.H, where the elements of v from `start` on are not 0."""
-    u = v[start:n]
+def reflect_rows(x, n, column, start, u, v, w, factor):  # type: ignore[no-untyped-def]
+    """Replace x by x - factor v (u.T x) from a column on; u is the conjugate of v, and 0 before `start`."""
+    z = w[column:n]
+    for j in range(n - column):
+        z[j] = T(0)
+    for i in range(start, n):
+        f = u[i]
+        row = x[i * n + column : (i + 1) * n]
+        for j in range(n - column):
+            z[j] += f * row[j]
+    for i in range(start, n):
+        f = factor * v[i]
+        row = x[i * n + column : (i + 1) * n]
+        for j in range(n - column):
+            row[j] -= f * z[j]
+
+
+def reflect_columns(x, n, start, u, v, factor):  # type: ignore[no-untyped-def]
+    """Replace x by x - factor (x v) u.T, where u is the conjugate of v, and 0 before `start`."""
     for i in range(n):
         row = x[i * n + start : (i + 1) * n]
+        y = v[start:n]
+        z = u[start:n]
         total = T(0)
         for j in range(n - start):
-            total += row[j] * u[j]
+            total += row[j] * y[j]
         total *= factor
         for j in range(n - start):
-            row[j] -= total * u[j].conjugate()
+            row[j] -= total * z[j]
 
 
 def shift_of(x, n, high, tries):  # type: ignore[no-untyped-def]
@@ -118,19 +125,48 @@ def shift_of(x, n, high, tries):  # type: ignore[no-untyped-def]
     return d - (across / below * scale if below != T(0) else T(0))
 
 
-def turn_columns(row, first, last, cosines, sines):  # type: ignore[no-untyped-def]
-    """Apply the rotations of neighbouring columns to one row."""
+def turn_columns(x, n, i, first, last, cosines, sines):  # type: ignore[no-untyped-def]
+    """Apply the rotations of neighbouring columns to four rows, whose operations do not wait for each other."""
+    p = x[i * n : (i + 1) * n]
+    q = x[(i + 1) * n : (i + 2) * n]
+    y = x[(i + 2) * n : (i + 3) * n]
+    z = x[(i + 3) * n : (i + 4) * n]
+    a = p[first]
+    b = q[first]
+    d = y[first]
+    e = z[first]
     for k in range(first, last):
         c = cosines[k]
         s = sines[k]
-        a = row[k]
-        b = row[k + 1]
-        row[k] = c * a + s.conjugate() * b
-        row[k + 1] = c * b - s * a
+        r = s.conjugate()
+        p[k] = c * a + r * p[k + 1]
+        q[k] = c * b + r * q[k + 1]
+        y[k] = c * d + r * y[k + 1]
+        z[k] = c * e + r * z[k + 1]
+        a = c * p[k + 1] - s * a
+        b = c * q[k + 1] - s * b
+        d = c * y[k + 1] - s * d
+        e = c * z[k + 1] - s * e
+    p[last] = a
+    q[last] = b
+    y[last] = d
+    z[last] = e
+
+
+def turn_rows(y, z, c, s):  # type: ignore[no-untyped-def]
+    """Replace two rows by c y + s z and c z - conj(s) y."""
+    r = s.conjugate()
+    for j in range(len(y)):
+        t = c * y[j] + s * z[j]
+        z[j] = c * z[j] - r * y[j]
+        y[j] = t
 
 
 def qr_step(x, q, n, low, high, shift, cosines, sines):  # type: ignore[no-untyped-def]
-    """Make one QR step on the rows and columns from `low` to `high`, with a shift."""
+    """Make one QR step on the rows and columns from `low` to `high`, with a shift.
+
+    Rows of x up to a multiple of 4 are turned together: behind `high` these are zeros in the turned columns.
+    """
     for i in range(low, high + 1):
         x[i * n + i] -= shift
     for k in range(low, high):
@@ -142,16 +178,11 @@ def qr_step(x, q, n, low, high, shift, cosines, sines):  # type: ignore[no-untyp
         sines[k] = (a / size if size > R(0) else T(1)) * (b.conjugate() / r) if r > R(0) else T(0)
         c = cosines[k]
         s = sines[k]
-        y = x[k * n + k : (k + 1) * n]
-        z = x[(k + 1) * n + k : (k + 2) * n]
-        for j in range(n - k):
-            t = c * y[j] + s * z[j]
-            z[j] = c * z[j] - s.conjugate() * y[j]
-            y[j] = t
-    for i in range(high + 1):  # each row is read once, by all rotations
-        turn_columns(x[i * n : (i + 1) * n], max(low, i - 1), high, cosines, sines)
-    for i in range(n):
-        turn_columns(q[i * n : (i + 1) * n], low, high, cosines, sines)
+        turn_rows(x[k * n + k : (k + 1) * n], x[(k + 1) * n + k : (k + 2) * n], c, s)
+        x[(k + 1) * n + k] = T(0)
+        turn_rows(q[k * n : (k + 1) * n], q[(k + 1) * n : (k + 2) * n], c, s.conjugate())
+    for i in range(0, high + 1, 4):
+        turn_columns(x, n, i, max(low, i - 1), high, cosines, sines)
     for i in range(low, high + 1):
         x[i * n + i] += shift
 
@@ -181,25 +212,28 @@ def triangle(x, q, n, cosines, sines):  # type: ignore[no-untyped-def]
 
 
 def vectors_of_triangle(x, n, y):  # type: ignore[no-untyped-def]
-    """Write the eigenvectors of an upper triangle into the columns of y.
+    """Write the eigenvectors of an upper triangle into the rows of y.
 
     Equal eigenvalues count as different by a rounding error.  A vector that grows is scaled.
     """
     for k in range(n):
         small = max(EPS * abs(x[k * n + k]), TINY * EPS)
+        row = y[k * n : (k + 1) * n]
         for i in range(n):
-            y[i * n + k] = T(1) if i == k else T(0)
+            row[i] = T(1) if i == k else T(0)
         for t in range(k):
             i = k - 1 - t
+            a = x[i * n + i + 1 : i * n + k + 1]
+            b = row[i + 1 : k + 1]
             total = T(0)
-            for j in range(i + 1, k + 1):
-                total += x[i * n + j] * y[j * n + k]
+            for j in range(k - i):
+                total += a[j] * b[j]
             d = x[i * n + i] - x[k * n + k]
-            y[i * n + k] = -total / (d if abs(d) >= small else T(small))
-            size = size_of(y[i * n + k])
+            row[i] = -total / (d if abs(d) >= small else T(small))
+            size = size_of(row[i])
             if size > R(1) / EPS:
                 for j in range(i, k + 1):
-                    y[j * n + k] /= size
+                    row[j] /= size
 
 
 def is_real(x, n, k, large):  # type: ignore[no-untyped-def]
@@ -240,10 +274,11 @@ def normalised(vectors, n, k, real):  # type: ignore[no-untyped-def]
 
 
 @loop(
-    Fields("n complex rank", "sizes[rank]", "offset row col strides[rank]"), results=2, fastmath=("contract",),
+    Fields("n complex rank", "sizes[rank]", "offset row col strides[rank]"), results=2,
+    fastmath=("contract", "reassoc"),
     helpers=(
-        size_of, balance, right_reflection, hessenberg, shift_of, turn_columns, qr_step, triangle, vectors_of_triangle,
-        is_real, normalised,
+        size_of, balance, reflect_rows, reflect_columns, hessenberg, shift_of, turn_columns, turn_rows, qr_step,
+        triangle, vectors_of_triangle, is_real, normalised,
     ),
 )  # fmt: skip
 def eigenvectors(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
@@ -253,9 +288,10 @@ def eigenvectors(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
     errors become real: see `is_real`.
     """
     n = N.n
-    x = workspace(n * n, T)
+    x = workspace((n + 3) * n, T)  # with rows of zeros, so that four rows at a time are turned
     q = workspace(n * n, T)
     y = workspace(n * n, T)
+    u = workspace(n, T)
     v = workspace(n, T)
     w = workspace(n, T)
     cosines = workspace(n, R)
@@ -275,23 +311,26 @@ def eigenvectors(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
         size = size if size != R(0) else R(1)
         for i in range(n * n):
             x[i] /= size
+        for i in range(n * n, (n + 3) * n):
+            x[i] = T(0)
         balance(x, n, scales)
-        hessenberg(x, q, n, v, w)
+        hessenberg(x, q, n, u, v, w)
         done = done and triangle(x, q, n, cosines, v)
         large = R(0)
         for i in range(n * n):
             large = max(large, abs(x[i]))
         vectors_of_triangle(x, n, y)
         to = N.offset[1] + task * n * n
-        for i in range(n):
-            z = vectors[to + i * n : to + (i + 1) * n]
-            for c in range(n):
-                z[c] = T(0)
-            for j in range(n):
-                f = q[i * n + j] * scales[i]
-                row = y[j * n : (j + 1) * n]
-                for c in range(j, n):
-                    z[c] += f * row[c]
+        for k in range(n):
+            for i in range(n):
+                w[i] = T(0)
+            for j in range(k + 1):
+                f = y[k * n + j]
+                row = q[j * n : (j + 1) * n]
+                for i in range(n):
+                    w[i] += f * row[i]
+            for i in range(n):
+                vectors[to + i * n + k] = w[i] * scales[i]
         for k in range(n):
             value = x[k * n + k]
             real = not N.complex and is_real(x, n, k, large)
@@ -302,6 +341,7 @@ def eigenvectors(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
     leave(x)
     leave(q)
     leave(y)
+    leave(u)
     leave(v)
     leave(w)
     leave(cosines)
