@@ -123,6 +123,8 @@ def test_division_by_zero_and_infinity():
     assert (mg.tensor(1 - 2j, dtype=mg.complex128) / unknown.to(mg.complex128)).isnan().all()
     small = np.array([5e-324j, 1e-310 + 1e-310j])
     np.testing.assert_allclose((mg.tensor(small) / mg.tensor(small)).numpy(), [1, 1])
+    large = np.array([1.7e308 + 1.7e308j, 1e308 - 1.7e308j, 5e-324 + 1e-320j])  # whose sums of products would overflow
+    np.testing.assert_allclose((mg.tensor(large) / mg.tensor(large)).numpy(), [1, 1, 1], rtol=1e-15)
 
 
 @over("name", ["exp", "log", "sqrt", "tan", "tanh", "asin", "acos", "atan", "asinh", "abs"])

@@ -22,6 +22,10 @@ SPLIT_BY, SPLIT_FACTOR = 40.0, 2.3538526683701998e17
 BIG_32, BIG_64 = 1e18, 1e150  # the squares of larger numbers may overflow
 FLAT = 1e-8  # the height of an angle above a smaller part is the part times the derivative of the arc sine
 NEAR_POLE = 1e-18  # next to 1, the square of a smaller imaginary part underflows
+# The bits of an exponent; those whose difference from an exponent is that of a scale, below 1 after it; and the largest
+# exponent for which this scale is not a subnormal number.
+EXPONENT_BITS_32, SCALE_BITS_32, MOST_BITS_32, ONE_EXPONENT_32 = 0x7F800000, 0x7E800000, 0x7E000000, 0x00800000
+EXPONENT_BITS_64, SCALE_BITS_64, MOST_BITS_64 = 0x7FF0000000000000, 0x7FD0000000000000, 0x7FC0000000000000
 CROSSOVER = 0.6417  # Hull, Fairgrieve and Tang: below it, the arcsine of the quotient is accurate
 
 
@@ -40,24 +44,43 @@ def is_far_power(a, b):
     return (abs(b.real) + abs(b.imag)) * 1024.0 > FAR
 
 
-def cabs(z):
+def cabs_32(z):
+    """Return |z|; the power of 2 of the larger part is first removed, so that no square overflows."""
+    x = abs(z.real)
+    y = abs(z.imag)
+    most = x if x > y else y
+    bits = U(T(most).view(U) & EXPONENT_BITS)
+    bits = bits if bits < MOST_BITS else MOST_BITS
+    scale = U(SCALE_BITS - bits).view(T)
+    back = U(bits + ONE_EXPONENT).view(T)
+    c = x * scale
+    d = y * scale
+    r = math.sqrt(c * c + d * d) * back
+    return INFINITY if (x == INFINITY) | (y == INFINITY) else r
+
+
+def cabs_64(z):
     """Return |z| without overflow."""
     return hypot(z.real, z.imag)
 
 
 def cdiv(a, b):
-    """Return a / b; both parts of b are first divided by the larger one, so that no square overflows."""
+    """Return a / b; the power of 2 of the larger part of b is first removed, so that no square overflows."""
     x = abs(b.real)
     y = abs(b.imag)
     most = x if (x > y) | (x != x) else y
-    c = b.real / most
-    d = b.imag / most
-    square = c * c + d * d
-    real = ((a.real * c + a.imag * d) / square) / most
-    imag = ((a.imag * c - a.real * d) / square) / most
+    bits = U(T(most).view(U) & EXPONENT_BITS)
+    scale = U(SCALE_BITS - (bits if bits < MOST_BITS else MOST_BITS)).view(T)
+    c = b.real * scale
+    d = b.imag * scale
+    p = a.real * scale
+    q = a.imag * scale
+    inverse = 1.0 / (c * c + d * d)
+    real = (p * c + q * d) * inverse
+    imag = (q * c - p * d) * inverse
     # A number divided by 0 is infinite in each part that is not 0, and a finite number divided by infinity is 0.
-    real = a.real / most if most == 0.0 else ((a.real + a.imag) * 0.0 if most == INFINITY else real)
-    imag = a.imag / most if most == 0.0 else ((a.real + a.imag) * 0.0 if most == INFINITY else imag)
+    real = a.real * INFINITY if most == 0.0 else ((a.real + a.imag) * 0.0 if most == INFINITY else real)
+    imag = a.imag * INFINITY if most == 0.0 else ((a.real + a.imag) * 0.0 if most == INFINITY else imag)
     return complex(real, imag)
 
 
