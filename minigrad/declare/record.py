@@ -270,7 +270,7 @@ def check_writes(op: Op, writes: tuple[str, ...]) -> tuple[str, ...]:
 
 def roles_of(function: FunctionType, params: dict[str, Any]) -> dict[str, Any]:
     """Return the roles of a declaration's parameters, by name; parameters without a role are left out."""
-    annotations = annotations_of(function)
+    annotations = annotations_of(function) if params else {}
     roles = {name: role_of(annotations.get(name)) for name in params}
     return {name: role for name, role in roles.items() if role is not None}
 

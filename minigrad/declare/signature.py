@@ -77,18 +77,20 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
     parameters, operands, optional, numbers, many = [], [], set(), set(), ""
     conditions: list[tuple[str, Condition]] = []
     declared = parameters_of(function)[skip:]
-    marked = any(kinds_of(annotations.get(p.name)) for p in declared)
-    for p in declared:
+    accepted = [kinds_of(annotations.get(p.name)) for p in declared]
+    marked = any(accepted)
+    for p, kinds in zip(declared, accepted, strict=True):
         if p.kind is NAMED:
             raise DeclarationError(
                 f"{where_of(function)}: {function.__name__} has the parameter **{p.name}; name its parameters instead"
             )
         annotation = annotations.get(p.name, EMPTY)
-        shown, *marks = get_args(annotation) or (annotation,)
+        marks = getattr(annotation, "__metadata__", ())
         if any(isinstance(mark, Condition) for mark in marks):
             conditions += [(p.name, mark) for mark in marks]
-            annotation = shown
-        kinds = kinds_of(annotation) if marked else frozenset(() if p.kind is KEYWORD else ("one", "number"))
+            annotation = annotation.__origin__
+        if not marked and p.kind is not KEYWORD:
+            kinds = frozenset({"one", "number"})
         if p.name == "out" and "none" in kinds:  # `out` receives the result and is not an operand
             kinds = frozenset()
         if p.kind is SEVERAL:
@@ -105,14 +107,14 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
 
 def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the annotations of a declaration, evaluated if this is possible, otherwise as text."""
-    annotations, space = inspect.get_annotations(function), getattr(function, "__globals__", {})
+    space = getattr(function, "__globals__", {})
     ours = str(space.get("__name__")).startswith("minigrad.")
     try:
         if not ours:
             return inspect.get_annotations(function, eval_str=True)
-        return {name: evaluated(text, space) for name, text in annotations.items()}
+        return {name: evaluated(text, space) for name, text in function.__annotations__.items()}
     except NameError:  # raised for an annotation that only a type checker can resolve
-        return annotations
+        return inspect.get_annotations(function)
 
 
 _evaluated: dict[tuple[str, str], Any] = {}
