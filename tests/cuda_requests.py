@@ -92,7 +92,7 @@ def elementwise(backend):
     for dtype, way in itertools.product((f16, f32, f64), ("dense", "transposed")):
         op, operand = schema["frexp"], spec(dtype, way=way)
         compute, dtypes = op.dtype_rule(op, [operand])
-        backend.prepare(requests.ElementwiseTuple(op.scalar, compute), tuple(map(spec, dtypes)), operand)
+        backend.prepare(requests.Elementwise(op.scalar, compute), tuple(map(spec, dtypes)), operand)
     add = schema["add"]
     for way, shape in itertools.product(("transposed", "stepped", "flipped"), [(64, 64), (4, 8, 16), (2, 3, 4, 5, 6)]):
         ask_elementwise(backend, add, [f32, f32], shape, way)
@@ -139,7 +139,7 @@ def reducers(backend):
         reducer, out = schema[name].reducer, tuple(1 if d in dims else n for d, n in enumerate((4, 8, 16)))
         operands = [spec(f32, (4, 8, 16))] * len(schema[name].operands)
         outs = (spec(f32, out),) * reducer.results
-        backend.prepare(requests.reducing(reducer, f32.compute, dims), outs, *operands)
+        backend.prepare(requests.Reduce(reducer, f32.compute, dims), outs, *operands)
     total, long = schema["sum"].reducer, spec(f32, (1 << 20, 3))
     for dims, out in (((0,), (1, 3)), ((0, 1), (1, 1)), ((1,), (1 << 20, 1))):
         backend.prepare(requests.Reduce(total, f64.compute, dims), spec(f32, out), long)

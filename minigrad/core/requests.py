@@ -68,17 +68,7 @@ class Request:
 class Elementwise(Request):
     """Compute out[i] = scalar(operands[i]...) in `compute`, for any number of operands, expanded to the shape of out.
 
-    If the Spec of an operand is the same object as `out`, the operand is the memory of the output: each element is read
-    before it is written.
-    """
-
-    scalar: ScalarFn
-    compute: np.dtype[Any]
-
-
-class ElementwiseTuple(Request):
-    """An `Elementwise` with several results of one shape: outs[k][i] = scalar(operands[i]...)[k] in `compute`.
-
+    A scalar function with several results has as many outs, of one shape: outs[k][i] = scalar(operands[i]...)[k].
     If the Spec of an operand is the same object as that of a result, the operand is the memory of this result: all
     operands of an element are read before one of its results is written.
     """
@@ -144,25 +134,11 @@ class Join(Request):
 
 
 class Reduce(Request):
-    """Reduce operands of one shape over `dims` in `compute`; `out` has this shape with length 1 in each of the dims."""
+    """Reduce operands of one shape over `dims` in `compute`; each result has this shape with length 1 in the dims."""
 
     reducer: Reducer
     compute: np.dtype[Any]
     dims: Ints
-
-
-class ReduceTuple(Request):
-    """A `Reduce` with several accumulators or several results, which have one shape."""
-
-    reducer: Reducer
-    compute: np.dtype[Any]
-    dims: Ints
-
-
-def reducing(reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Request:
-    """Return the request of a reduction with any number of accumulators and results."""
-    kind = Reduce if reducer.accumulators == reducer.results == 1 else ReduceTuple
-    return kind(reducer, compute, dims)
 
 
 class LogSum(Request):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from minigrad.core.requests import Product
-from minigrad.jitting.chaining import DEEP, LARGE, LEAST, READERS
+from minigrad.jitting.chaining import DEEP, LARGE, LEAST, reads_loops
 from minigrad.jitting.composing import Unit
 from minigrad.jitting.fusion import Group, grouped, segments_of
 from minigrad.jitting.program import HostCall, Item, Memory, Program
@@ -67,7 +67,7 @@ def reason_of(group: Group, groups: list[Group], memory: dict[int, Memory]) -> s
     """Return why a group has only one launch."""
     if not group.units:
         requests = group.items[0].launch.requests
-        if any(isinstance(request, READERS) for request in requests):
+        if any(map(reads_loops, requests)):
             return NO_CHAIN
         return NO_FOLLOWER if any(isinstance(request, Product) for request in requests) else OTHERS
     (unit,) = group.units

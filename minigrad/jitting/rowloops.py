@@ -16,7 +16,6 @@ from minigrad.core.requests import (
     PickBack,
     Product,
     Reduce,
-    ReduceTuple,
     Scan,
     SumColumns,
     Unpick,
@@ -198,7 +197,7 @@ def sum_columns(w: Writer, request: SumColumns, outs: list[View], operands: list
 # ---- reductions, running reductions and products ---------------------------------------------------------------------
 
 
-@prints(Reduce, ReduceTuple)
+@prints(Reduce)
 def reduce(w: Writer, request: Any, outs: list[View], operands: list[View]) -> None:
     """Write a loop over the kept dims, and inside it a loop over the reduced dims."""
     reducer, compute, dims = request.reducer, request.compute, request.dims

@@ -15,7 +15,7 @@ from minigrad.backends.base import serves
 from minigrad.backends.launch import Launch, Loop
 from minigrad.backends.reference.elements import Buffer, collect, positions, quiet, read, write
 from minigrad.backends.reference.loops import ReferenceBackend
-from minigrad.backends.reference.scalars import compute_type, first_accumulator, python_function
+from minigrad.backends.reference.scalars import compute_type, first_accumulator, tuple_function
 from minigrad.backends.steps import Steps
 from minigrad.core.dtype import int64
 from minigrad.core.layout import Layout
@@ -80,21 +80,22 @@ def selection(layout: Layout, index: Spec, dim: int) -> Callable[[Buffer], NDArr
 @serves(ReferenceBackend, Reduce)
 def reduce(steps: Steps, request: Reduce) -> Loop:
     """Reduce in the order of the elements, even if the reducer allows other orders."""
-    (out,), operands, reducer, compute = steps.outs, steps.operands, request.reducer, request.compute
-    f, start = python_function(reducer.scalar, compute), first_accumulator(reducer.identity, compute)
+    outs, operands, reducer, compute = steps.outs, steps.operands, request.reducer, request.compute
+    f, start = tuple_function(reducer.scalar, compute), [first_accumulator(x, compute) for x in reducer.identities]
     count = compute_type(compute)(prod([operands[0].shape[d] for d in request.dims]))
     # For each element of an operand, the row-major position of its result.
-    targets = positions(Layout.contiguous(out.shape).expand(operands[0].shape)).tolist()
+    targets = positions(Layout.contiguous(outs[0].shape).expand(operands[0].shape)).tolist()
 
     def launch(*buffers: Buffer) -> None:
-        results = [start] * out.layout.numel
+        results = [start] * outs[0].layout.numel
         columns = [read(buffer, spec, compute) for buffer, spec in zip(buffers, operands)]
         for target, *values in zip(targets, *columns, strict=True):
-            results[target] = f(results[target], *values)
+            results[target] = f(*results[target], *values)
         if reducer.finish is not None:
-            finish, taken = python_function(reducer.finish, compute), len(reducer.finish.args)
-            results = [finish(*(acc, count)[:taken]) for acc in results]
-        write(buffers[-1], out, results, compute)
+            finish, taken = tuple_function(reducer.finish, compute), len(reducer.finish.args)
+            results = [finish(*(*accs, count)[:taken]) for accs in results]
+        for buffer, spec, values in zip(buffers[len(operands) :], outs, zip(*results)):
+            write(buffer, spec, values, compute)
 
     return quiet(launch)
 

@@ -18,7 +18,7 @@ from minigrad.core.conditions import Floating, Integral, Like, Ndim
 from minigrad.core.device import CPU
 from minigrad.core.dtype import as_dtype, int32, int64, promote
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Bounds, Insert, ScatterAdd, reducing
+from minigrad.core.requests import Bounds, Insert, Reduce, ScatterAdd
 from minigrad.core.roles import Choice, Dim, Flag, FrontFlag, Int, Number, Scalar, Size
 from minigrad.core.storage import Storage
 from minigrad.declare.decorators import composed, kernel
@@ -274,7 +274,7 @@ def binned(backend, out, input: Tensor, *, bins: Size, low, high, widens):
         least, most, start, stop, width = (steps.work((), real) for _ in range(5))
         ones = (1,) * len(x.shape)
         ends = (viewed(least, ones), viewed(most, ones))
-        steps.ask(reducing(aminmax.op.reducer, real.compute, tuple(range(len(ones)))), ends, x)  # type: ignore[attr-defined]
+        steps.ask(Reduce(aminmax.op.reducer, real.compute, tuple(range(len(ones)))), ends, x)  # type: ignore[attr-defined]
         steps.each(WIDENED, (start, stop, width), least, most)
         infinite = steps.work((1,), int64)
         steps.each(NOT_FINITE, infinite, width, compute=real.compute)
