@@ -13,6 +13,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.backends.base import Backend, serves
+from minigrad.backends.lowering.functions import SUM
 from minigrad.backends.reference.scalars import first_accumulator, names
 from minigrad.core import requests
 from minigrad.core.dtype import as_dtype, cast_array, to_logical
@@ -104,8 +105,7 @@ class Toy(Backend):
 
 @serves(Toy, requests.Elementwise)
 def elementwise(steps, request):
-    computes = [request.compute] * len(steps.operands)
-    return launching(steps, on_arrays(request.scalar, request.compute), *computes)
+    return launching(steps, on_arrays(request.scalar, request.compute), *[request.compute] * len(steps.operands))
 
 
 @serves(Toy, requests.Reduce)
@@ -135,14 +135,16 @@ def gather(steps, request):
     return launching(steps, gathered, steps.operands[0].dtype.compute, np.dtype(np.int64))
 
 
-@serves(Toy, requests.ScatterAdd)
-def scatter_add(steps, request):
+@serves(Toy, requests.Scatter)
+def scatter(steps, request):
     compute = steps.outs[0].dtype.compute
+    join = on_arrays(request.join or SUM.scalar, compute)
 
     def scattered(a, index, src):
-        sums = a.copy()
-        np.add.at(sums, places(index, request.dim), src)
-        return [sums]
+        result = a.copy()
+        for at, value in zip(np.broadcast(*places(index, request.dim)), src.flat):
+            (result[at],) = join(result[at], value)
+        return [result]
 
     return launching(steps, scattered, compute, np.dtype(np.int64), compute)
 

@@ -19,7 +19,7 @@ from minigrad.core.dtype import DType, as_dtype, cast_array, complex128, float64
 from minigrad.core.layout import Layout, along
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.reducer import Reducer
-from minigrad.core.requests import Copy, Elementwise, Gather, Reduce, Request, ScatterAdd
+from minigrad.core.requests import Copy, Elementwise, Gather, Reduce, Request, Scatter
 
 Ints = tuple[int, ...]
 Specs = tuple[Spec, ...]
@@ -198,7 +198,7 @@ class Steps:
     def index_add(self, out: Value, a: Value, index: Value, src: Value, dim: int) -> None:
         """Copy `a`, expanded, then add src[i, j, k] to out[i, index[j], k] for dim 1, in index order."""
         a = a if a.shape == out.shape else a.seen(a.layout.expand(out.shape))
-        self.ask(ScatterAdd(dim), out, a, index.seen(along(index.layout, src.shape, dim)), src)
+        self.ask(Scatter(dim), out, a, index.seen(along(index.layout, src.shape, dim)), src)
 
     def reducer(self, reducer: Any, out: Value, a: Value, dims: Sequence[int]) -> None:
         """Reduce in the dtype of `out`, which has size 1 in `dims`."""

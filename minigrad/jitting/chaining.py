@@ -27,8 +27,9 @@ DEEP = 256  # maximum size of the inner dim for which a product does not take fa
 
 def reads_loops(request: Request) -> bool:
     """Return whether a launch on rows or a reduction can receive a loop as a function of its operand."""
-    simple = isinstance(request, Reduce) and request.reducer.accumulators == request.reducer.results == 1
-    return simple or isinstance(request, MapRows)
+    if isinstance(request, MapRows):
+        return not request.fn.terms
+    return isinstance(request, Reduce) and request.reducer.accumulators == request.reducer.results == 1
 
 
 def slots_of(item: Item, part: Part) -> list[int]:

@@ -25,7 +25,7 @@ TITLES = {
     "Unpick": "gradient at the targets", "Copy": "copy",
     "Convolve": "convolution", "PutBack": "gradient of a view", "Bounds": "index check",
     "Random": "random numbers", "SelectPut": "write by index", "Gather": "selection by index",
-    "ScatterAdd": "addition by index",
+    "Scatter": "addition by index", "ScatterJoin": "reduction by index",
 }  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def title_of(request: Any) -> str:
     """Return the usual name of the computation of a request."""
     function = getattr(request, "scalar", None) or getattr(request, "fn", None) or getattr(request, "reducer", None)
     name = getattr(function, "name", None) or getattr(getattr(function, "scalar", None), "name", None)
-    kind = type(request).__name__
+    kind = type(request).__name__ + "Join" * (getattr(request, "join", None) is not None)
     return TITLES.get(kind) or (name or kind).strip("_")
 
 

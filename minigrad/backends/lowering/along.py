@@ -36,7 +36,7 @@ from minigrad.core.requests import (
     Nth,
     RunningExtreme,
     Scan,
-    ScatterAdd,
+    Scatter,
     Sort,
 )
 
@@ -216,7 +216,7 @@ def insert(steps: Steps, request: Insert) -> None:
     steps.each(INSIDE, own, order, steps.constant(from_lines, int64), steps.constant(n, int64), compute=int64.compute)
     steps.ask(Scan(SUM, int64.compute, last), before, own)
     zero = steps.constant(0, int64)
-    steps.ask(ScatterAdd(last), positions, zero.seen(zero.layout.expand(whole)), order, before)
+    steps.ask(Scatter(last), positions, zero.seen(zero.layout.expand(whole)), order, before)
     steps.copy(out, positions.at(last, from_x, m))
 
 

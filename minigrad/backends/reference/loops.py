@@ -1,7 +1,7 @@
 """The device, and elementwise loops, one element at a time: the computation of a kernel in two lines of Python.
 
 `read` collects the elements of an operand in row-major order, as scalars of the compute dtype; `write` stores results.
-`tuple_function` makes a Python function of an op's scalar function, in which every step rounds to that dtype.
+`tuple_function` is the `python_function` of an op's scalar function, whose steps round to that dtype, with tuples.
 """
 
 from __future__ import annotations
@@ -22,13 +22,11 @@ class ReferenceBackend(HostMemory):
 @serves(ReferenceBackend, Elementwise)
 def elementwise(steps: Steps, request: Elementwise) -> Loop:
     """Return the loop that applies the scalar function to each element."""
-    outs, operands, compute = steps.outs, steps.operands, request.compute
-    f = tuple_function(request.scalar, compute)
+    operands, compute, f = steps.operands, request.compute, tuple_function(request.scalar, request.compute)
 
     def launch(*buffers: Buffer) -> None:
         columns = [read(buffer, spec, compute) for buffer, spec in zip(buffers, operands)]
-        results = zip(*[f(*row) for row in zip(*columns, strict=True)])
-        for buffer, spec, values in zip(buffers[len(operands) :], outs, results):
-            write(buffer, spec, values, compute)
+        for k, values in enumerate(zip(*[f(*row) for row in zip(*columns, strict=True)]), len(operands)):
+            write(buffers[k], steps.specs[k], values, compute)
 
     return quiet(launch)
