@@ -13,49 +13,50 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.backends.base import Backend, serves
+from minigrad.backends.lowering.functions import SUM
 from minigrad.backends.reference.scalars import first_accumulator, names
 from minigrad.core import requests
 from minigrad.core.dtype import as_dtype, cast_array, to_logical
 from minigrad.core.storage import Storage
-from minigrad.kernels.rendering import fresh, render, settle
+from minigrad.kernels.rendering import as_python
 
 quiet = np.errstate(all="ignore")  # infinities, nan and wrapping are valid results
 WORDS = {"where": np.where, "Not": np.logical_not, "USub": lambda x: -WORDS["UAdd"](x)}
 WORDS["UAdd"] = lambda x: x * np.int8(1) if np.asarray(x).dtype == bool else x  # a boolean counts as 0 or 1
-WORDS |= {"And": lambda *x: functools.reduce(np.logical_and, x), "Or": lambda *x: functools.reduce(np.logical_or, x)}
+WORDS |= {"And": np.logical_and, "Or": np.logical_or}
 PYTHONS = ("erf", "erfc", "gamma", "lgamma", "logistic", "normal_cdf")  # functions that NumPy does not have
+
+
+def call(name, *args):
+    """Return the text of a call as a syntax tree."""
+    return ast.Call(ast.Name(name, ast.Load()), [*args], [])
 
 
 class OnArrays(ast.NodeTransformer):
     """Replaces Python's `if`, `and`, `or` and `not`, which need one boolean, by functions of arrays."""
 
     def visit_IfExp(self, node):
-        return ast.Call(ast.Name("where"), [self.visit(x) for x in (node.test, node.body, node.orelse)], [])
+        return call("where", *map(self.visit, (node.test, node.body, node.orelse)))
 
     def visit_BoolOp(self, node):
-        return ast.Call(ast.Name(type(node.op).__name__), [self.visit(x) for x in node.values], [])
+        return functools.reduce(functools.partial(call, type(node.op).__name__), map(self.visit, node.values))
 
     def visit_UnaryOp(self, node):
-        return ast.Call(ast.Name(type(node.op).__name__), [self.visit(node.operand)], [])
+        return call(type(node.op).__name__, self.visit(node.operand))
 
     def visit_BinOp(self, node):
-        a, b = (ast.Call(ast.Name("UAdd"), [self.visit(x)], []) for x in (node.left, node.right))
-        return ast.Call(ast.Name("_power"), [a, b], []) if isinstance(node.op, ast.Pow) else ast.BinOp(a, node.op, b)
+        a, b = (call("UAdd", self.visit(x)) for x in (node.left, node.right))
+        return call("_power", a, b) if isinstance(node.op, ast.Pow) else ast.BinOp(a, node.op, b)
 
 
 @functools.cache
 def on_arrays(scalar, compute):
-    """Return the scalar function of a loop as a function of arrays; `names` defines the words that `render` writes."""
-    used = set()
-    args = [fresh(name, used) for name in scalar.args]
-    lines, result = render(scalar, [ast.Name(name) for name in args], compute, used)
-    body = "".join(f"    {line}\n" for line in [*lines, f"return T({ast.unparse(result)})"])
-    tree = OnArrays().visit(ast.parse(settle(f"def function({', '.join(args)}):\n{body}", ("_power",))))
+    """Return the scalar function of a loop as a function of arrays that returns a tuple of arrays."""
     words = names(compute) | WORDS | {"T": lambda x: np.asarray(x).astype(compute)}
     words |= {name: np.vectorize(words[name], [np.int64]) for name in words if name.startswith("int_")}
     vars(words["math"]).update({name: np.vectorize(getattr(words["math"], name), [compute]) for name in PYTHONS})
-    exec(ast.unparse(tree), words)
-    return quiet(words["function"])
+    function = as_python(scalar, compute, words, OnArrays)
+    return function if scalar.results > 1 else lambda *args: (function(*args),)
 
 
 def view(buffer, spec):
@@ -69,10 +70,24 @@ def read(buffer, spec, compute):
     return cast_array(to_logical(view(buffer, spec), spec.dtype), as_dtype(compute))
 
 
-def places(buffer, index, dim):
+def launching(steps, function, *computes):
+    """Return the launch of a function of arrays, which receives the operands in some dtypes and returns the results."""
+
+    @quiet
+    def launch(*buffers):
+        try:
+            results = function(*[read(*each) for each in zip(buffers, steps.operands, computes)])
+        except IndexError:  # NumPy checks each index
+            return True
+        for buffer, spec, values in zip(buffers[len(steps.operands) :], steps.outs, results):
+            view(buffer, spec)[...] = cast_array(values, spec.dtype)
+
+    return launch
+
+
+def places(index, dim):
     """Return the elements that an index selects along `dim` as NumPy expects them: one array per dim."""
-    found = read(buffer, index, np.dtype(np.int64))
-    return tuple(found if d == dim else at for d, at in enumerate(np.indices(found.shape, sparse=True)))
+    return tuple(index if d == dim else at for d, at in enumerate(np.indices(index.shape, sparse=True)))
 
 
 class Toy(Backend):
@@ -90,61 +105,48 @@ class Toy(Backend):
 
 @serves(Toy, requests.Elementwise)
 def elementwise(steps, request):
-    (out,), function = steps.outs, on_arrays(request.scalar, request.compute)
-
-    def launch(*buffers):
-        values = function(*[read(x, spec, request.compute) for x, spec in zip(buffers, steps.operands)])
-        view(buffers[-1], out)[...] = cast_array(values, out.dtype)
-
-    return launch
+    return launching(steps, on_arrays(request.scalar, request.compute), *[request.compute] * len(steps.operands))
 
 
 @serves(Toy, requests.Reduce)
 def reduce(steps, request):
-    (out,), operands, reducer, dims = steps.outs, steps.operands, request.reducer, request.dims
-    compute = request.compute
+    reducer, compute, dims, shape = request.reducer, request.compute, request.dims, steps.outs[0].shape
     step, join, finish = (f and on_arrays(f, compute) for f in (reducer.scalar, reducer.combine, reducer.finish))
-    whole, order = operands[0].shape, sorted(range(len(operands[0].shape)), key=lambda d: d not in dims)
-    n, shape = int(np.prod([whole[d] for d in dims])), [whole[d] for d in order[len(dims) :]]
-    start = np.full(shape, first_accumulator(reducer.identity, compute), compute)
+    start = [np.full(shape, first_accumulator(each, compute), compute) for each in reducer.identities]
+    n = int(np.prod([steps.operands[0].shape[d] for d in dims]))
 
-    @quiet
-    def launch(*buffers):
-        columns = [read(x, a, compute).transpose(order).reshape(n, *shape) for x, a in zip(buffers, operands)]
-        rows = step(start, *columns) if join else ()
+    def reduced(*operands):
+        columns = [np.moveaxis(x, dims, range(len(dims))).reshape(n, *shape) for x in operands]
+        rows = np.stack(np.broadcast_arrays(*step(*start, *columns)), 1) if join else ()
         while len(rows) > 1:  # partial results are joined in pairs
-            rows = np.concatenate([join(rows[:-1:2], rows[1::2]), rows[len(rows) // 2 * 2 :]])
-        acc = rows[0] if len(rows) else functools.reduce(lambda acc, xs: step(acc, *xs), zip(*columns), start)
-        acc = finish(*(acc, compute.type(n))[: len(reducer.finish.args)]) if finish else acc
-        view(buffers[-1], out)[...] = cast_array(np.asarray(acc), out.dtype).reshape(out.shape)
+            pairs = join(*rows[:-1:2].swapaxes(0, 1), *rows[1::2].swapaxes(0, 1))
+            rows = np.concatenate([np.stack(pairs, 1), rows[len(rows) // 2 * 2 :]])
+        accs = rows[0] if len(rows) else functools.reduce(lambda accs, xs: step(*accs, *xs), zip(*columns), start)
+        return finish(*(*accs, compute.type(n))[: len(reducer.finish.args)]) if finish else accs
 
-    return launch
+    return launching(steps, reduced, *[compute] * len(steps.operands))
 
 
 @serves(Toy, requests.Gather)
 def gather(steps, request):
-    def launch(x, i, z):
-        (out,), (a, index) = steps.outs, steps.operands
-        try:
-            view(z, out)[...] = view(x, a)[places(i, index, request.dim)]
-        except IndexError:  # NumPy checks each index
-            return True
+    def gathered(a, index):
+        return [a[places(index, request.dim)]]
 
-    return launch
+    return launching(steps, gathered, steps.operands[0].dtype.compute, np.dtype(np.int64))
 
 
-@serves(Toy, requests.ScatterAdd)
-def scatter_add(steps, request):
-    def launch(x, i, y, z):
-        (out,), (a, index, src) = steps.outs, steps.operands
-        sums = read(x, a, out.dtype.compute).copy()
-        try:
-            np.add.at(sums, places(i, index, request.dim), read(y, src, out.dtype.compute))
-        except IndexError:
-            return True
-        view(z, out)[...] = cast_array(sums, out.dtype)
+@serves(Toy, requests.Scatter)
+def scatter(steps, request):
+    compute = steps.outs[0].dtype.compute
+    join = on_arrays(request.join or SUM.scalar, compute)
 
-    return quiet(launch)
+    def scattered(a, index, src):
+        result = a.copy()
+        for at, value in zip(np.broadcast(*places(index, request.dim)), src.flat):
+            (result[at],) = join(result[at], value)
+        return [result]
+
+    return launching(steps, scattered, compute, np.dtype(np.int64), compute)
 
 
 mg.register_backend("toy", Toy)

@@ -65,13 +65,13 @@ class Asking:
         return self.prepare(ask.Gather(dim), out, a, index)
 
     def scatter_add(self, out, a, index, src, dim):
-        return self.prepare(ask.ScatterAdd(dim), out, a, index, src)
+        return self.prepare(ask.Scatter(dim), out, a, index, src)
 
     def index_select(self, out, a, index, dim):
         return self.prepare(ask.Gather(dim), out, a, whole(index, out, dim))
 
     def index_add(self, out, a, index, src, dim):
-        return self.prepare(ask.ScatterAdd(dim), out, a, whole(index, src, dim), src)
+        return self.prepare(ask.Scatter(dim), out, a, whole(index, src, dim), src)
 
     def index_put(self, out, index, src, dim):
         return self.prepare(ask.SelectPut(dim), out, index, src)
@@ -93,7 +93,7 @@ class Asking:
         return self.prepare(ask.MapRows(fn, dim, value), out, *operands)
 
     def sum_columns(self, fn, outs, operands, value):
-        return self.prepare(ask.SumColumns(fn, value), outs, *operands)
+        return self.prepare(ask.MapRows(fn, operands[0].layout.ndim - 1, value), outs, *operands)
 
     def pick(self, fn, out, x, target, ignore, reduction):
         return self.prepare(ask.Pick(fn, ignore, reduction), out, x, target)

@@ -92,7 +92,7 @@ def elementwise(backend):
     for dtype, way in itertools.product((f16, f32, f64), ("dense", "transposed")):
         op, operand = schema["frexp"], spec(dtype, way=way)
         compute, dtypes = op.dtype_rule(op, [operand])
-        backend.prepare(requests.ElementwiseTuple(op.scalar, compute), tuple(map(spec, dtypes)), operand)
+        backend.prepare(requests.Elementwise(op.scalar, compute), tuple(map(spec, dtypes)), operand)
     add = schema["add"]
     for way, shape in itertools.product(("transposed", "stepped", "flipped"), [(64, 64), (4, 8, 16), (2, 3, 4, 5, 6)]):
         ask_elementwise(backend, add, [f32, f32], shape, way)
@@ -139,7 +139,7 @@ def reducers(backend):
         reducer, out = schema[name].reducer, tuple(1 if d in dims else n for d, n in enumerate((4, 8, 16)))
         operands = [spec(f32, (4, 8, 16))] * len(schema[name].operands)
         outs = (spec(f32, out),) * reducer.results
-        backend.prepare(requests.reducing(reducer, f32.compute, dims), outs, *operands)
+        backend.prepare(requests.Reduce(reducer, f32.compute, dims), outs, *operands)
     total, long = schema["sum"].reducer, spec(f32, (1 << 20, 3))
     for dims, out in (((0,), (1, 3)), ((0, 1), (1, 1)), ((1,), (1 << 20, 1))):
         backend.prepare(requests.Reduce(total, f64.compute, dims), spec(f32, out), long)
@@ -164,12 +164,12 @@ def indices(backend):
         backend.prepare(requests.Gather(0), spec(dtype, (9, 64)), spec(dtype, (4, 64)), lines(index, (9, 64)))
         for count in (3, 70_000):
             x, src = spec(dtype, (4, 8)), spec(dtype, (4, count))
-            backend.prepare(requests.ScatterAdd(1), x, x, spec(index, src.shape), src)
+            backend.prepare(requests.Scatter(1), x, x, spec(index, src.shape), src)
         backend.prepare(requests.SelectPut(1), spec(dtype, (4, 8)), spec(index, (3,)), spec(dtype, (4, 3)))
     table, rows = spec(f32, (70_000, 64)), spec(f32, (300, 64))
-    backend.prepare(requests.ScatterAdd(0), table, table, lines(i64, (300, 64)), rows)
+    backend.prepare(requests.Scatter(0), table, table, lines(i64, (300, 64)), rows)
     with override(deterministic=False):
-        backend.prepare(requests.ScatterAdd(0), table, table, lines(i64, (300, 64)), rows)
+        backend.prepare(requests.Scatter(0), table, table, lines(i64, (300, 64)), rows)
     huge = Spec(Layout.make((4, 3), (1 << 32, 1)), f32)
     backend.prepare(requests.Gather(1), spec(f32, (4, 3)), huge, spec(i64, (4, 3)))
 
@@ -257,7 +257,7 @@ def rows(backend):
         whole, line = spec(f32, (64, n)), spec(f32, (n,))
         for made in (fn, fn.only("made", False, True)):
             outs = [*([whole] if made.result else []), *[line for _ in made.terms]]
-            backend.prepare(requests.SumColumns(made, 0.0), tuple(outs), *[whole] * len(made.operands))
+            backend.prepare(requests.MapRows(made, 1), tuple(outs), *[whole] * len(made.operands))
     for n, dtype in ((10, f32), (1000, f16), (1000, f32), (50_304, f32)):
         x, target = spec(dtype, (64, n)), spec(i64, (64,))
         for way in ("none", "mean") if n == 1000 else ("mean",):
@@ -332,7 +332,7 @@ def complexes(backend):
         backend.prepare(requests.Gather(0), rows, table, index)
         for deterministic in (True, False):
             with override(deterministic=deterministic):
-                backend.prepare(requests.ScatterAdd(0), table, table, index, rows)
+                backend.prepare(requests.Scatter(0), table, table, index, rows)
         for n in (64, 30, 11):
             backend.prepare(requests.Fourier(1, False, 1.0), spec(dtype, (4, n)), spec(dtype, (4, n)))
 

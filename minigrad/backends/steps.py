@@ -19,7 +19,7 @@ from minigrad.core.dtype import DType, as_dtype, cast_array, complex128, float64
 from minigrad.core.layout import Layout, along
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.reducer import Reducer
-from minigrad.core.requests import Copy, Elementwise, ElementwiseTuple, Gather, Reduce, Request, ScatterAdd, reducing
+from minigrad.core.requests import Copy, Elementwise, Gather, Reduce, Request, Scatter
 
 Ints = tuple[int, ...]
 Specs = tuple[Spec, ...]
@@ -181,8 +181,7 @@ class Steps:
         outs = (out,) if isinstance(out, Value) else tuple(out)
         shape = outs[0].shape
         stretched = [x if x.shape == shape else x.seen(x.layout.expand(shape)) for x in operands]
-        kind = Elementwise if scalar.results == 1 else ElementwiseTuple
-        self.ask(kind(scalar, compute or outs[0].dtype.compute), outs, *stretched)
+        self.ask(Elementwise(scalar, compute or outs[0].dtype.compute), outs, *stretched)
 
     def copy(self, out: Value, a: Value) -> None:
         """Copy the elements of `a`, expanded and cast."""
@@ -199,7 +198,7 @@ class Steps:
     def index_add(self, out: Value, a: Value, index: Value, src: Value, dim: int) -> None:
         """Copy `a`, expanded, then add src[i, j, k] to out[i, index[j], k] for dim 1, in index order."""
         a = a if a.shape == out.shape else a.seen(a.layout.expand(out.shape))
-        self.ask(ScatterAdd(dim), out, a, index.seen(along(index.layout, src.shape, dim)), src)
+        self.ask(Scatter(dim), out, a, index.seen(along(index.layout, src.shape, dim)), src)
 
     def reducer(self, reducer: Any, out: Value, a: Value, dims: Sequence[int]) -> None:
         """Reduce in the dtype of `out`, which has size 1 in `dims`."""
@@ -239,7 +238,7 @@ def through_terms(steps: Steps, reducer: Reducer, compute: np.dtype[Any], dims: 
     assert reducer.map is not None
     terms = steps.work(steps.operands[0].shape, as_dtype(compute))
     steps.each(reducer.map, terms, *steps.operands, compute=compute)
-    steps.ask(reducing(reducer.unmapped(), compute, dims), steps.outs, terms)
+    steps.ask(Reduce(reducer.unmapped(), compute, dims), steps.outs, terms)
     return steps.launch
 
 

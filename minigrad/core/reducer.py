@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
 
+from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
 from minigrad.core.strides import merge_dims
@@ -80,6 +81,11 @@ class Reducer:
         """Return the reduction of partial results."""
         assert self.combine is not None
         return replace(self, scalar=self.combine, map=None)
+
+
+def neutral(identity: str, dtype: DType) -> int | float:
+    """Return the initial value of an accumulator in a dtype."""
+    return {"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}[identity]
 
 
 @dataclass(slots=True)

@@ -68,17 +68,7 @@ class Request:
 class Elementwise(Request):
     """Compute out[i] = scalar(operands[i]...) in `compute`, for any number of operands, expanded to the shape of out.
 
-    If the Spec of an operand is the same object as `out`, the operand is the memory of the output: each element is read
-    before it is written.
-    """
-
-    scalar: ScalarFn
-    compute: np.dtype[Any]
-
-
-class ElementwiseTuple(Request):
-    """An `Elementwise` with several results of one shape: outs[k][i] = scalar(operands[i]...)[k] in `compute`.
-
+    A scalar function with several results has as many outs, of one shape: outs[k][i] = scalar(operands[i]...)[k].
     If the Spec of an operand is the same object as that of a result, the operand is the memory of this result: all
     operands of an element are read before one of its results is written.
     """
@@ -144,25 +134,11 @@ class Join(Request):
 
 
 class Reduce(Request):
-    """Reduce operands of one shape over `dims` in `compute`; `out` has this shape with length 1 in each of the dims."""
+    """Reduce operands of one shape over `dims` in `compute`; each result has this shape with length 1 in the dims."""
 
     reducer: Reducer
     compute: np.dtype[Any]
     dims: Ints
-
-
-class ReduceTuple(Request):
-    """A `Reduce` with several accumulators or several results, which have one shape."""
-
-    reducer: Reducer
-    compute: np.dtype[Any]
-    dims: Ints
-
-
-def reducing(reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Request:
-    """Return the request of a reduction with any number of accumulators and results."""
-    kind = Reduce if reducer.accumulators == reducer.results == 1 else ReduceTuple
-    return kind(reducer, compute, dims)
 
 
 class LogSum(Request):
@@ -365,31 +341,25 @@ class Gather(Request):
     """Compute out[i, j, k] = a[i, index[i, j, k], k] for dim 1, from the operands a and index.
 
     Negative indices count from the end.
-    A launch of `Gather`, `ScatterAdd`, `ScatterJoin` or `SelectPut` returns True if an index was
-    out of range.  Then the result is undefined, but no memory outside the operands was read or written, even if another
-    thread writes to the index at the same time.
+    A launch of `Gather`, `Scatter` or `SelectPut` returns True if an index was out of range.  Then the result is
+    undefined, but no memory outside the operands was read or written, even if another thread writes to the index at the
+    same time.
     """
 
     checks = True
     dim: int
 
 
-class ScatterAdd(Request):
-    """out = a, then out[i, index[i, j, k], k] += src[i, j, k] for dim 1, in index order; operands: a, index, src."""
+class Scatter(Request):
+    """out = a, then out[i, index[i, j, k], k] += src[i, j, k] for dim 1, in index order; operands: a, index, src.
 
-    checks = True
-    dim: int
-
-
-class ScatterJoin(Request):
-    """A `ScatterAdd` with a function instead of the sum, in index order if the order matters.
-
-    For dim 1, out[i, index[i, j, k], k] = join(this element, src[i, j, k]). a, src and out have one dtype.
+    join: a function instead of the sum, out[i, index[i, j, k], k] = join(this element, src[i, j, k]), or None.  Then a,
+    src and out have one dtype, and the function is called in index order if the order matters.
     """
 
     checks = True
     dim: int
-    join: ScalarFn
+    join: ScalarFn | None = None
 
 
 class SelectPut(Request):
@@ -419,22 +389,15 @@ class MapRows(Request):
 
     The operands have the shape of out, with stride 0 in dims along which they are expanded.  `value` is the parameter
     of the `finish` functions of the totals.
+
+    If `fn` has terms, the sum of each term over all rows is a separate result, a vector with one element per column,
+    and `fn` may have no result of its own.  Then dim is the last one, all results are dense, and the sum of no rows is
+    0.
     """
 
     fn: RowFn
     dim: int
     value: float = 0.0
-
-
-class SumColumns(Request):
-    """Compute the rows of `fn` along the last dim, if it has a result, and the sums of each term over all rows.
-
-    The sums of a term are a separate result, a vector with one element per column.  The sum of no rows is 0. All
-    results are dense.
-    """
-
-    fn: RowFn
-    value: float
 
 
 class Pick(Request):

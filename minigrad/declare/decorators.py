@@ -18,7 +18,7 @@ from minigrad.core.code import HIDDEN
 from minigrad.core.forward import Linear
 from minigrad.core.op import Op
 from minigrad.core.parameters import EMPTY, parameters_of
-from minigrad.core.requests import reducing as of_reducer
+from minigrad.core.requests import Reduce
 from minigrad.core.roles import Cast, Dims, Flag, role_of
 from minigrad.declare import rules
 from minigrad.declare.bodies import (
@@ -239,7 +239,7 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
         def prepare(backend: Any, *specs: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
             outs, operands = specs[: reducer.results], specs[reducer.results :]
             kept = [rules.with_kept_dims(out, operands[0].shape, dims) for out in outs]
-            return backend.prepare(of_reducer(reducer, dtype(op, operands)[0], dims), tuple(kept), *operands)
+            return backend.prepare(Reduce(reducer, dtype(op, operands)[0], dims), tuple(kept), *operands)
 
         op.dtype_rule, op.prepare = dtypes, prepare
         public = reduction_function(op, function.__name__, dtype in (rules.widen, rules.mean_dtype))

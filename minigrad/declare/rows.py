@@ -18,7 +18,7 @@ from minigrad.backends.launch import as_launch
 from minigrad.backends.limits import ClassLimits
 from minigrad.core.op import Op, Spec
 from minigrad.core.parameters import KEYWORD, Parameter
-from minigrad.core.requests import MapRows, Pick, PickBack, SumColumns
+from minigrad.core.requests import MapRows, Pick, PickBack
 from minigrad.core.roles import role_of
 from minigrad.core.rows import RowFn
 from minigrad.declare.bodies import FRONT_ROLES
@@ -243,8 +243,7 @@ def launcher(fn: RowFn, lines: Names) -> Body:
         spread = [Spec(s.layout.expand(shape), s.dtype) if name in lines else s for name, s in by_name.items()]
         dim = params.pop("dim", len(shape) - 1)
         value = next(iter(params.values()), 0.0)
-        request = SumColumns(fn, value) if fn.terms else MapRows(fn, dim, value)
-        return backend.prepare(request, specs[:count], *spread)
+        return backend.prepare(MapRows(fn, dim, value), specs[:count], *spread)
 
     return prepare
 

@@ -20,10 +20,16 @@ from minigrad.jitting.composing import ARRAYS
 from minigrad.jitting.program import Item, Memory, sole_part, written_by
 from minigrad.kernels.store import NotCompiled, Text
 
-READERS = (MapRows, Reduce)
 LEAST = 1 << 14  # minimum size in bytes of a temporary for which a joined kernel is compiled
 LARGE = 1 << 20  # size in bytes from which the result of a product leaves the first caches before a loop reads it
 DEEP = 256  # maximum size of the inner dim for which a product does not take far longer than the loop after it
+
+
+def reads_loops(request: Request) -> bool:
+    """Return whether a launch on rows or a reduction can receive a loop as a function of its operand."""
+    if isinstance(request, MapRows):
+        return not request.fn.terms
+    return isinstance(request, Reduce) and request.reducer.accumulators == request.reducer.results == 1
 
 
 def slots_of(item: Item, part: Part) -> list[int]:
@@ -64,7 +70,7 @@ class Chaining:
         """Join a launch with the loops that compute its operands, if there are any."""
         item = self.items[k]
         part = None if item is None else sole_part(item)
-        if item is None or part is None or not isinstance(part.request, READERS):
+        if item is None or part is None or not reads_loops(part.request):
             return
         count = len(part.slots) - part.results
         slots = slots_of(item, part)
@@ -107,7 +113,7 @@ class Chaining:
             return None
         maker = self.items[users[0]]
         part = None if maker is None else sole_part(maker)
-        if maker is None or part is None or not isinstance(part.request, kind):
+        if maker is None or part is None or not isinstance(part.request, kind) or part.results > 1:
             return None
         *reads, written = slots_of(maker, part)
         out, dtype = part.specs[-1], spec.dtype
@@ -128,7 +134,7 @@ class Chaining:
             return
         *operands, out = part.specs
         slots = slots_of(item, part)
-        if out.layout.numel * out.dtype.itemsize < LARGE or slots[-1] in slots[:-1]:
+        if part.results > 1 or out.layout.numel * out.dtype.itemsize < LARGE or slots[-1] in slots[:-1]:
             return
         for position, spec in enumerate(operands):
             product = self.source(k, slots[position], spec, Product, {slots[-1]})

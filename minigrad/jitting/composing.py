@@ -23,7 +23,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
 from minigrad.core.plan import walk
 from minigrad.core.plans import bounded
-from minigrad.core.requests import Copy, Elementwise, ElementwiseTuple
+from minigrad.core.requests import Copy, Elementwise
 from minigrad.jitting.program import Item, Memory, sole_part
 from minigrad.kernels.reading import Lines
 from minigrad.kernels.scalar import projected
@@ -92,10 +92,9 @@ def body_of(part: Part) -> tuple[tuple[ScalarFn, ...], np.dtype[Any]] | None:
     """Return the scalar functions of an elementwise request and the dtype in which they compute, or None."""
     request = part.request
     if isinstance(request, Elementwise):
-        return (request.scalar,), request.compute
-    if isinstance(request, ElementwiseTuple):
         scalar = request.scalar
-        return tuple([projected(scalar, k) for k in range(scalar.results)]), request.compute
+        several = [projected(scalar, k) for k in range(scalar.results)] if scalar.results > 1 else [scalar]
+        return tuple(several), request.compute
     if isinstance(request, Copy):
         scalar, compute = cast(part.specs[0].dtype, part.specs[1].dtype)
         return (scalar,), compute

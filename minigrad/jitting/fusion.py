@@ -16,7 +16,7 @@ from minigrad.backends.launch import Launch, Part
 from minigrad.backends.registry import backend_of
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.core.requests import Elementwise, ElementwiseTuple
+from minigrad.core.requests import Elementwise
 from minigrad.jitting.chaining import Chaining
 from minigrad.jitting.composing import ARRAYS, Composer, Unit, View, runs_along, unit_of
 from minigrad.jitting.program import HostCall, Item, Memory, Program, written_by
@@ -260,14 +260,13 @@ class Fusion:
         results = [view for view in outs if self.stays(view.slot) or view.slot in self.live]
         specs = {view: Spec(view.layout, view.dtype) for view in (*composer.operands, *results)}
         scalar = composer.composed(results)
-        kind = Elementwise if len(results) == 1 else ElementwiseTuple
         shape, first = group.units[0].shape, group.units[0]
         operands = []
         for view in composer.operands:  # an operand that is also a result shares the Spec object of the result
             operands.append(specs[view] if view in results or view.layout.shape == shape else expanded(view, shape))
         slots = tuple([view.slot for view in (*composer.operands, *results)])
         made = (*operands, *[specs[view] for view in results])
-        part = Part(kind(scalar, first.compute), tuple(range(len(slots))), made, len(results))
+        part = Part(Elementwise(scalar, first.compute), tuple(range(len(slots))), made, len(results))
         return Item(Launch(len(slots), parts=[part]), slots, first.line, tuple(group.items))
 
 

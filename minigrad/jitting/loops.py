@@ -24,7 +24,6 @@ from minigrad.core.requests import (
     Chained,
     Copy,
     Elementwise,
-    ElementwiseTuple,
     Gather,
     Join,
     PutBack,
@@ -155,7 +154,7 @@ def moved(view: View, layout: Layout) -> View:
 # ---- element by element --------------------------------------------------------------------------------------------
 
 
-@prints(Elementwise, ElementwiseTuple)
+@prints(Elementwise)
 def elementwise(w: Writer, request: Any, outs: list[View], operands: list[View]) -> None:
     """Write a loop over the elements; a fused group has a line per operation."""
     compute, shape = request.compute, outs[0].layout.shape

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from minigrad.core.requests import Product
-from minigrad.jitting.chaining import DEEP, LARGE, LEAST, READERS
+from minigrad.jitting.chaining import DEEP, LARGE, LEAST, reads_loops
 from minigrad.jitting.composing import Unit
 from minigrad.jitting.fusion import Group, grouped, segments_of
 from minigrad.jitting.program import HostCall, Item, Memory, Program
@@ -25,7 +25,7 @@ TITLES = {
     "Unpick": "gradient at the targets", "Copy": "copy",
     "Convolve": "convolution", "PutBack": "gradient of a view", "Bounds": "index check",
     "Random": "random numbers", "SelectPut": "write by index", "Gather": "selection by index",
-    "ScatterAdd": "addition by index",
+    "Scatter": "addition by index", "ScatterJoin": "reduction by index",
 }  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def title_of(request: Any) -> str:
     """Return the usual name of the computation of a request."""
     function = getattr(request, "scalar", None) or getattr(request, "fn", None) or getattr(request, "reducer", None)
     name = getattr(function, "name", None) or getattr(getattr(function, "scalar", None), "name", None)
-    kind = type(request).__name__
+    kind = type(request).__name__ + "Join" * (getattr(request, "join", None) is not None)
     return TITLES.get(kind) or (name or kind).strip("_")
 
 
@@ -67,7 +67,7 @@ def reason_of(group: Group, groups: list[Group], memory: dict[int, Memory]) -> s
     """Return why a group has only one launch."""
     if not group.units:
         requests = group.items[0].launch.requests
-        if any(isinstance(request, READERS) for request in requests):
+        if any(map(reads_loops, requests)):
             return NO_CHAIN
         return NO_FOLLOWER if any(isinstance(request, Product) for request in requests) else OTHERS
     (unit,) = group.units

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.launch import Launch
-from minigrad.core.requests import Elementwise, ElementwiseTuple, Product
+from minigrad.core.requests import Elementwise, Product
 from minigrad.jitting.program import HostCall, Item, Memory, Program, written_by
 
 LONG = 112  # minimum number of launches of a recorded function; the launches of a shorter one are fused together
@@ -261,5 +261,5 @@ def first_of_round(body: Sequence[Item]) -> int:
     requests = [item.launch.requests for item in body]
     products = [k for k, each in enumerate(requests) if any(isinstance(x, Product) for x in each)]
     others = [k + 1 for k, each in enumerate(requests)
-              if not all(isinstance(x, (Elementwise, ElementwiseTuple)) for x in each)]  # fmt: skip
+              if not all(isinstance(x, Elementwise) for x in each)]  # fmt: skip
     return [*products, *others, 0][0] % len(body)

@@ -16,9 +16,7 @@ from minigrad.core.requests import (
     PickBack,
     Product,
     Reduce,
-    ReduceTuple,
     Scan,
-    SumColumns,
     Unpick,
 )
 from minigrad.core.rows import RowFn
@@ -75,16 +73,23 @@ class Row:
 
 @prints(MapRows)
 def map_rows(w: Writer, request: MapRows, outs: list[View], operands: list[View]) -> None:
-    """Write a loop over the rows: first the totals of a row, then its elements."""
-    (out,), compute = outs, outs[0].dtype.storage
-    index = letters(out.layout.shape)
-    row = Row(w, request.fn, operands, index, request.dim, compute)
+    """Write a loop over the rows: first the totals of a row, then its elements, which are added to sums of columns."""
+    fn, compute, shape = request.fn, outs[0].dtype.storage, operands[0].layout.shape
+    index = letters(shape)
+    row = Row(w, fn, operands, index, request.dim, compute)
     outer = ["0" if d == request.dim else i for d, i in enumerate(index)]
-    with w.over(out.layout.shape, outer, f"{request.fn.name} of each row"):
+    sums = outs[fn.result is not None :]
+    lines = [[*["0"] * (view.layout.ndim - 1), index[-1]] for view in sums]
+    for view, at in zip(sums, lines):
+        with row.along():
+            w.write(f"{w.at(view, at)} = 0.0")
+    with w.over(shape, outer, f"{fn.name} of each row{', and sums over the rows' if sums else ''}"):
         row.write_totals(request.value)
         with row.along():
-            assert request.fn.result is not None
-            w.store(out, index, row.value(request.fn.result, index), compute)
+            if fn.result is not None:
+                w.store(outs[0], index, row.value(fn.result, index), compute)
+            for view, at, term in zip(sums, lines, fn.terms, strict=True):
+                w.write(f"{w.at(view, at)} += {row.value(term, index)}")
 
 
 @prints(Pick)
@@ -175,30 +180,10 @@ def unpick(w: Writer, request: Unpick, outs: list[View], operands: list[View]) -
         w.write(f"{w.at(out, index)} = {value} if {index[-1]} == {label} != {request.ignore} else 0.0")
 
 
-@prints(SumColumns)
-def sum_columns(w: Writer, request: SumColumns, outs: list[View], operands: list[View]) -> None:
-    """Write a loop over the rows that adds up each term per column."""
-    fn, compute, shape = request.fn, outs[0].dtype.storage, operands[0].layout.shape
-    index = letters(shape)
-    row = Row(w, fn, operands, index, len(shape) - 1, compute)
-    made = fn.result is not None
-    lines = [[*["0"] * (view.layout.ndim - 1), index[-1]] for view in outs[made:]]
-    for view, at in zip(outs[made:], lines):
-        with row.along():
-            w.write(f"{w.at(view, at)} = 0.0")
-    with w.over(shape[:-1], index[:-1], f"{fn.name} of each row, and sums over the rows"):
-        row.write_totals(request.value)
-        with row.along():
-            if fn.result is not None:
-                w.store(outs[0], index, row.value(fn.result, index), compute)
-            for view, at, term in zip(outs[made:], lines, fn.terms, strict=True):
-                w.write(f"{w.at(view, at)} += {row.value(term, index)}")
-
-
 # ---- reductions, running reductions and products ---------------------------------------------------------------------
 
 
-@prints(Reduce, ReduceTuple)
+@prints(Reduce)
 def reduce(w: Writer, request: Any, outs: list[View], operands: list[View]) -> None:
     """Write a loop over the kept dims, and inside it a loop over the reduced dims."""
     reducer, compute, dims = request.reducer, request.compute, request.dims

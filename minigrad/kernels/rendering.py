@@ -329,10 +329,11 @@ def render(
 
 
 def render_results(
-    scalar: ScalarFn, args: list[ast.expr], compute: np.dtype[Any], used: set[str], calls: Mapping[str, str],
-    conditions: Sequence[bool],
+    scalar: ScalarFn, args: list[ast.expr], compute: np.dtype[Any], used: set[str],
+    calls: Mapping[str, str] = MappingProxyType({}), conditions: Sequence[bool] = (),
 ) -> tuple[list[str], list[ast.expr]]:  # fmt: skip
     """Return a scalar function as `render` does, but with one expression and one entry of `conditions` per result."""
+    conditions = conditions or [False] * scalar.results
     lines, values = bodies_of(scalar, [Value(a) for a in args], compute, used, "", calls)
     counted = KINDS[compute.kind] != "bool"
     number = f"np.float{4 * compute.itemsize}" if compute.kind == "c" else "T"
@@ -361,26 +362,24 @@ class _Powers(ast.NodeTransformer):
 
 
 def as_python(
-    scalar: ScalarFn, compute: np.dtype[Any], namespace: dict[str, Any], loads: list[str], store: str
-) -> Callable[..., Any]:
+    scalar: ScalarFn, compute: np.dtype[Any], namespace: dict[str, Any],
+    rewriter: type[ast.NodeTransformer] = _Powers,
+) -> Callable[..., Any]:  # fmt: skip
     """Return the scalar function as a plain Python function over NumPy scalars, which the reference backend calls.
 
     namespace: the names that the text uses: T, np, math, saturate, _power (for `**` of floats) and the names of
     integer.py.
 
-    loads, store: expressions in `{}` that convert a stored value to the compute dtype and back.  Several results are
-    returned as a tuple.
+    rewriter: the class that replaces expressions for other values than scalars.  Several results are returned as a
+    tuple.
     """
     used: set[str] = set()
     args = [fresh(a, used) for a in scalar.args]
-    lines = [f"{a} = {load.format(a)}" for a, load in zip(args, loads, strict=True)]
-    conditions = [False] * scalar.results
-    more, results = render_results(scalar, [ast.Name(a) for a in args], compute, used, MappingProxyType({}), conditions)
-    stored = ", ".join([store.format(ast.unparse(each)) for each in results])
+    lines, results = render_results(scalar, [ast.Name(a) for a in args], compute, used)
+    lines.append(f"return {', '.join([f'T({ast.unparse(each)})' for each in results])}")
     # The name of the op is not used, because a function called `abs` would hide the builtin that its body calls.
-    text = f"def scalar_function({', '.join(args)}):\n" + "".join(f"    {line}\n" for line in lines + more)
-    text = settle(f"{text}    return {stored}\n", ("_power",))
-    tree = ast.fix_missing_locations(_Powers().visit(ast.parse(text)))
+    text = f"def scalar_function({', '.join(args)}):\n" + "".join(f"    {line}\n" for line in lines)
+    tree = ast.fix_missing_locations(rewriter().visit(ast.parse(settle(text, ("_power",)))))
     exec(compile(tree, f"<reference {scalar.name}>", "exec"), namespace)
     result: Callable[..., Any] = namespace["scalar_function"]
     return result

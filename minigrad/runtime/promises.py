@@ -18,7 +18,7 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, ScalarFn, Spec
 from minigrad.core.reducer import Reducer
-from minigrad.core.requests import Elementwise, ElementwiseTuple
+from minigrad.core.requests import Elementwise
 from minigrad.errors import DeclarationError, DTypeError, MinigradError
 from minigrad.kernels.rendering import complex_results
 
@@ -125,10 +125,7 @@ def elementwise_launch(
     assert op.scalar is not None
     if compute.kind == "c":
         expect_complex(op, op.scalar, compute, [out.dtype for out in outs], operands)
-    if op.result is None:
-        made = backend.prepare(Elementwise(op.scalar, compute), outs[0], *operands)
-    else:
-        made = backend.prepare(ElementwiseTuple(op.scalar, compute), outs, *operands)
+    made = backend.prepare(Elementwise(op.scalar, compute), outs, *operands)
     return launchable(op, made, len(outs) + len(operands))
 
 

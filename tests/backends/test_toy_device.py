@@ -94,7 +94,7 @@ def test_every_gradient_is_right(row):
 
 
 def test_it_serves_four_requests_in_160_lines(toy):
-    assert {kind.__name__ for kind in toy.Toy.served()} == {"Elementwise", "Reduce", "Gather", "ScatterAdd"}
+    assert {kind.__name__ for kind in toy.Toy.served()} == {"Elementwise", "Reduce", "Gather", "Scatter"}
     assert len(EXAMPLE.read_text().splitlines()) <= 160
 
 
@@ -118,7 +118,7 @@ LONG, WIDE = (Spec(Layout.contiguous(shape), f32) for shape in ((197,), (99, 99)
     ("request_", "outs", "operands", "missing"),
     [
         (requests.Gather(1), SPEC, (SPEC, INDEX), "Gather"),
-        (requests.PutBack(Layout.make((99, 99), (1, 1))), LONG, (WIDE,), "ScatterAdd"),
+        (requests.PutBack(Layout.make((99, 99), (1, 1))), LONG, (WIDE,), "Scatter"),
         (requests.Product(), SPEC, (Spec(Layout.contiguous((3, 3)), f32), SPEC), "Reduce"),
         (requests.Extreme(scan.NOT_LESS, 1), (ONE, Spec(ONE.layout, i64)), (SPEC,), "Gather"),
     ],
@@ -174,7 +174,7 @@ def test_every_launch_is_a_flat_list_of_the_four_requests(row):
         for launch in launches_of(plan):
             check_record(name, launch, plan)
             others = {"Copy"} if row.name == "transfer" else set()  # the device that a tensor goes to makes the copy
-            assert host_functions(launch) <= {"Elementwise", "Reduce", "Gather", "ScatterAdd"} | others, name
+            assert host_functions(launch) <= {"Elementwise", "Reduce", "Gather", "Scatter"} | others, name
 
 
 def like_the_reference(request, out, *operands):

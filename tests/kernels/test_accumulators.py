@@ -20,7 +20,7 @@ from minigrad.config import override
 from minigrad.core import reducer
 from minigrad.core.device import as_device
 from minigrad.core.dtype import f16, f32, f64, i32, i64, u8
-from minigrad.core.requests import reducing
+from minigrad.core.requests import Reduce
 from minigrad.declare.partials import declared
 from minigrad.errors import ArgumentError, DeclarationError, DTypeError, ShapeError
 
@@ -82,7 +82,7 @@ def hold(backend, which, operands, dims, out_way="dense", compute=np.int64, out_
     results = []
     for device in (backend, REFERENCE):
         memories = [memory.copy() for memory, _ in outs]
-        request = reducing(reducer, np.dtype(compute), dims)
+        request = Reduce(reducer, np.dtype(compute), dims)
         launch = device.prepare(request, tuple(spec for _, spec in outs), *[spec for _, spec in operands])
         launch(*[memory for memory, _ in operands], *memories)
         for memory, (_, spec) in zip(memories, outs):
@@ -144,7 +144,7 @@ def test_nothing_gives_what_finish_makes_of_the_identities(short, which):
 def test_results_are_stored_in_dtypes_of_their_own(n):
     x = arrange(numbers((n,)), f16)
     outs = [blank((1,), dtype) for dtype in (f16, u8, f32)]
-    request = reducing(REDUCTIONS["one to three"], np.dtype(np.float32), (0,))
+    request = Reduce(REDUCTIONS["one to three"], np.dtype(np.float32), (0,))
     backend = backend_of(as_device("cpu"))
     backend.prepare(request, tuple(spec for _, spec in outs), x[1])(x[0], *[memory for memory, _ in outs])
     whole = numbers((n,)).sum()

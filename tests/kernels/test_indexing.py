@@ -11,13 +11,15 @@ from compiled_dtypes import ALL, INTS
 from strided import WAYS, arrange, blank, contents
 
 from minigrad.backends.lowering.functions import HIGHEST, LOWEST, PRODUCT, SECOND
+from minigrad.backends.lowering.indexing import scatter_in_runs
 from minigrad.backends.registry import backend_of
+from minigrad.backends.steps import Steps
 from minigrad.config import override
 from minigrad.core.device import as_device
 from minigrad.core.dtype import bfloat16, bool_, f16, f32, f64, i8, i32, i64, u8, u32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.core.requests import ScatterJoin
+from minigrad.core.requests import Scatter
 
 backend = Asking(backend_of(as_device("cpu")))
 rng = np.random.default_rng(1)
@@ -79,12 +81,19 @@ def test_scatter_join_takes_the_function_in_index_order(join, ufunc, dtype, dim,
     operands = arrange(a, dtype, way), arrange(index), arrange(src, dtype, way)
 
     def scatter(out, *specs):
-        return backend.prepare(ScatterJoin(dim, join), out, *specs)
+        return backend.prepare(Scatter(dim, join), out, *specs)
 
-    np.testing.assert_array_equal(launch(scatter, blank((4, 6), dtype, way), *operands), wanted)
+    def composed(out, *specs):  # on a device whose own loops only add
+        steps = Steps(backend_of(as_device("reference")), (out,), specs)
+        scatter_in_runs(steps, dim, join)
+        return steps.launch
+
+    for way_of_it in (scatter, composed):
+        np.testing.assert_array_equal(launch(way_of_it, blank((4, 6), dtype, way), *operands), wanted)
     operands[1][0][0] = 9
     out = blank((4, 6), dtype)
-    assert scatter(out[1], *[spec for _, spec in operands])(*[buffer for buffer, _ in operands], out[0])
+    for way_of_it in (scatter, composed):
+        assert way_of_it(out[1], *[spec for _, spec in operands])(*[buffer for buffer, _ in operands], out[0])
 
 
 # ---- reading

@@ -133,7 +133,7 @@ def source_of(scalars: Sequence[ScalarFn | None], reads: Sequence[Ints]) -> Sour
 @serves(CpuBackend, requests.Chained)
 def chain(steps: CpuSteps, request: requests.Chained) -> Launch:
     out, inner, source, made = steps.outs[0], request.request, source_of(request.scalars, request.reads), None
-    if isinstance(inner, requests.MapRows) and out.dtype.compute == request.dtype.storage:
+    if isinstance(inner, requests.MapRows) and not inner.fn.terms and out.dtype.compute == request.dtype.storage:
         made = chained_rows(steps, out, source, inner)
     if isinstance(inner, requests.Reduce) and len(request.scalars) == 1:
         made = chained_reduction(steps, out, source, inner, request.dtype)

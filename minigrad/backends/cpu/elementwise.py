@@ -32,8 +32,12 @@ TEMPLATES = {"dense": elementwise.dense, "tiled": elementwise.tiled}
 
 @serves(CpuBackend, requests.Elementwise)
 def apply(steps: CpuSteps, request: requests.Elementwise) -> None:
-    """Add the loop with one result.  An operand that is the result itself has its memory."""
-    scalar, (out,), operands = request.scalar, steps.outs, steps.operands
+    """Add the loop.  An operand that is the result itself has its memory."""
+    scalar, (out, *others), operands = request.scalar, steps.outs, steps.operands
+    if others:
+        plan = plan_nest([y.layout for y in steps.outs], [a.layout for a in operands], scalar.cost)
+        nest(steps, plan, scalar, request.compute, [x.dtype for x in (*operands, *steps.outs)])
+        return
     dtypes, compute = as_bits(scalar, [x.dtype for x in (*operands, out)], request.compute)
     *_, stored = dtypes
     copies = scalar == IDENTITY and dtypes == [stored, stored]
@@ -66,13 +70,6 @@ def as_bits(scalar: ScalarFn, dtypes: list[DType], compute: np.dtype[Any]) -> tu
     if scalar == IDENTITY and read == [bool_]:  # a bool is stored as the byte 0 or 1
         return [uint8, out], uint8.compute if out.is_int else compute
     return dtypes, compute
-
-
-@serves(CpuBackend, requests.ElementwiseTuple)
-def elementwise_tuple(steps: CpuSteps, request: requests.ElementwiseTuple) -> None:
-    scalar, values = request.scalar, (*steps.operands, *steps.outs)
-    plan = plan_nest([y.layout for y in steps.outs], [a.layout for a in steps.operands], scalar.cost)
-    nest(steps, plan, scalar, request.compute, [x.dtype for x in values])
 
 
 def nest(steps: CpuSteps, plan: LoopPlan, scalar: ScalarFn, compute: np.dtype[Any], dtypes: list[DType]) -> None:

@@ -1,4 +1,4 @@
-"""Reading and adding by index on the CPU: gather and scatter_add.
+"""Reading and adding by index on the CPU: gather and scatter.
 
 The loops are in `kernels/cpu/indexing.py`.  An index for whole slices is expanded with stride 0 along the other dims.
 Sums of float16 and bfloat16 are computed in float32 and rounded once.
@@ -58,23 +58,12 @@ def gather(steps: CpuSteps, request: requests.Gather) -> Launch | None:
     return None
 
 
-@serves(CpuBackend, requests.ScatterAdd)
-def scatter_add(steps: CpuSteps, request: requests.ScatterAdd) -> Launch:
-    (out,), (a, index, src) = steps.outs, steps.operands
-    if not out.dtype.is_float or out.dtype.accumulate is out.dtype or index.shape[request.dim] < 2:
-        return _scattered(steps, request.dim, None)
-    steps.ask_summed(request, out, a, index, src)
-    return steps.launch
-
-
-@serves(CpuBackend, requests.ScatterJoin)
-def scatter_join(steps: CpuSteps, request: requests.ScatterJoin) -> Launch:
-    return _scattered(steps, request.dim, request.join)
-
-
-def _scattered(steps: CpuSteps, dim: int, join: ScalarFn | None) -> Launch:
-    """Return the launch of a scatter. join: None for a sum."""
-    (out,), (a, index, src) = steps.outs, steps.operands
+@serves(CpuBackend, requests.Scatter)
+def scatter(steps: CpuSteps, request: requests.Scatter) -> Launch:
+    (out,), (a, index, src), dim, join = steps.outs, steps.operands, request.dim, request.join
+    if join is None and out.dtype.is_float and out.dtype.accumulate is not out.dtype and index.shape[dim] > 1:
+        steps.ask_summed(request, out, a, index, src)
+        return steps.launch
     if index.layout.numel == 0:
         steps.copy(out, a)
         return steps.launch

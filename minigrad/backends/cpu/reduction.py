@@ -36,13 +36,12 @@ Ints = tuple[int, ...]
 
 @serves(CpuBackend, requests.Reduce)
 def reduce(steps: CpuSteps, request: requests.Reduce) -> Launch:
-    (out,), (a, *others) = steps.outs, steps.operands
     reducer, compute, dims = request.reducer, request.compute, request.dims
-    if others or reducer.combine is None:
-        return reduce_tuple(steps, request)
-    stages = plan_reduction(out.layout, a.layout, dims)
-    count, wide = a.layout.numel // out.layout.numel, as_dtype(compute)
-    source, (target,) = steps.operands[0], steps.outs
+    if max(len(steps.operands), len(steps.outs), reducer.accumulators) > 1 or reducer.combine is None:
+        return reduce_several(steps, request)
+    (target,), (source,) = steps.outs, steps.operands
+    stages = plan_reduction(target.layout, source.layout, dims)
+    count, wide = source.layout.numel // target.layout.numel, as_dtype(compute)
     for k, plan in enumerate(stages):
         last = k == len(stages) - 1
         goal = target if last else steps.work((plan.work,), wide)
@@ -52,8 +51,7 @@ def reduce(steps: CpuSteps, request: requests.Reduce) -> Launch:
     return steps.launch
 
 
-@serves(CpuBackend, requests.ReduceTuple)
-def reduce_tuple(steps: CpuSteps, request: requests.Reduce | requests.ReduceTuple) -> Launch:
+def reduce_several(steps: CpuSteps, request: requests.Reduce) -> Launch:
     """Return one launch, unless some operands are transposed; elementwise loops read these by tiles."""
     outs, operands = steps.outs, steps.operands
     reducer, compute, dims = request.reducer, request.compute, request.dims

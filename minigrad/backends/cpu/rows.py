@@ -40,8 +40,11 @@ ROW_BYTES = (1 << 10, 1 << 18)
 
 @serves(CpuBackend, requests.MapRows)
 def map_rows(steps: CpuSteps, request: requests.MapRows) -> None:
-    (out,), operands = steps.outs, steps.operands
     fn, dim, value = request.fn, request.dim, request.value
+    if fn.terms:
+        _sum_columns(steps, fn, value)
+        return
+    (out,), operands = steps.outs, steps.operands
     n = out.shape[dim]
     if out.layout.strides[dim] != 1 and n > 1:
         _across(steps, out, operands, fn, dim, value)
@@ -64,10 +67,9 @@ def _across(steps: CpuSteps, out: Value, operands: Sequence[Value], fn: RowFn, d
     )  # fmt: skip
 
 
-@serves(CpuBackend, requests.SumColumns)
-def sum_columns(steps: CpuSteps, request: requests.SumColumns) -> None:
-    outs, operands, fn, value = steps.outs, steps.operands, request.fn, request.value
-    made = fn.result is not None
+def _sum_columns(steps: CpuSteps, fn: RowFn, value: float) -> None:
+    """Add the loop over rows along memory that sums the terms of each column in chunks of rows."""
+    outs, operands, made = steps.outs, steps.operands, fn.result is not None
     shape, dtype = operands[0].shape, outs[0].dtype
     n, number = shape[-1], prod(shape[:-1])
     if n == 0:

@@ -167,8 +167,7 @@ def tiles(in_0, out, N):
 
 
 @serves(CudaBackend, requests.Elementwise)
-@serves(CudaBackend, requests.ElementwiseTuple)
-def apply(steps: CudaSteps, request: requests.Elementwise | requests.ElementwiseTuple) -> None:
+def apply(steps: CudaSteps, request: requests.Elementwise) -> None:
     outs, operands, scalar, compute = steps.outs, steps.operands, request.scalar, request.compute
     out, layouts, plan = outs[0].layout, [a.layout for a in operands], None
     dtypes = tuple([each.dtype for each in (*outs, *operands)])

@@ -36,6 +36,7 @@ from minigrad.backends.cuda.loops import (
     width_of,
 )
 from minigrad.backends.launch import Loop
+from minigrad.backends.lowering.indexing import scatter_in_runs
 from minigrad.backends.steps import Value
 from minigrad.config import settings
 from minigrad.core import requests
@@ -179,9 +180,12 @@ def gather(steps: CudaSteps, request: requests.Gather) -> Loop:
     return steps.launch
 
 
-@serves(CudaBackend, requests.ScatterAdd)
-def scatter_add(steps: CudaSteps, request: requests.ScatterAdd) -> Loop:
+@serves(CudaBackend, requests.Scatter)
+def scatter(steps: CudaSteps, request: requests.Scatter) -> Loop:
     (out,), (_, index, _), dim = steps.outs, steps.operands, request.dim
+    if request.join is not None:
+        scatter_in_runs(steps, dim, request.join)
+        return steps.launch
     kept = as_dtype(out.dtype.compute) if out.dtype.is_float else out.dtype if out.dtype.itemsize > 2 else int32
     total = steps.outs[0] if kept is out.dtype else steps.work(out.shape, kept)
     steps.copy(total, steps.operands[0])

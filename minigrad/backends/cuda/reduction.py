@@ -48,8 +48,7 @@ Ints = tuple[int, ...]
 
 
 @serves(CudaBackend, requests.Reduce)
-@serves(CudaBackend, requests.ReduceTuple)
-def reduce(steps: CudaSteps, request: requests.Reduce | requests.ReduceTuple) -> None:
+def reduce(steps: CudaSteps, request: requests.Reduce) -> None:
     outs, operands = steps.outs, steps.operands
     reducer, compute, dims = request.reducer, request.compute, request.dims
     count = prod(operands[0].shape[d] for d in dims)

@@ -40,16 +40,19 @@ ROWS_OF_SUMS = 8  # minimum number of rows whose columns one group adds
 
 
 @serves(CudaBackend, requests.MapRows)
-def map_rows(steps: CudaSteps, request: requests.MapRows) -> None:
-    (out,), operands = steps.outs, steps.operands
+def map_rows(steps: CudaSteps, request: requests.MapRows) -> Launch | None:
     fn, dim, value = request.fn, request.dim, request.value
+    if fn.terms:
+        return sum_columns(steps, request)
+    (out,), operands = steps.outs, steps.operands
     form, block, groups, numbers = plan_rows(fn, out, operands, dim, value)
     grid = (steps.backend.blocks(numbers["rows"], block[1] if form.along else block[0]), 1, 1), block
     run_rows(steps, fn, operands, [None, None, None, out], form, out.dtype, grid, groups, numbers)
+    return None
 
 
-@serves(CudaBackend, requests.SumColumns)
-def sum_columns(steps: CudaSteps, request: requests.SumColumns) -> Launch | None:
+def sum_columns(steps: CudaSteps, request: requests.MapRows) -> Launch | None:
+    """Add the loop whose groups each sum some rows of every column, and the sums of these parts."""
     outs, operands, fn, value = steps.outs, steps.operands, request.fn, request.value
     made = fn.result is not None
     shape, dtype = operands[0].shape, outs[0].dtype

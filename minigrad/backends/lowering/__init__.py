@@ -2,7 +2,7 @@
 
 Each function here is a definition: `Scan` is one `Elementwise` per position, a convolution is a view of windows, a
 product and a sum.  The definitions are readable and correct; for speed, a device implements the request itself.  All
-compositions end at four kinds, `Elementwise`, `Reduce`, `Gather` and `ScatterAdd`: a device that implements these four
+compositions end at four kinds, `Elementwise`, `Reduce`, `Gather` and `Scatter`: a device that implements these four
 is complete.  `backends/steps.py` composes a launch of launches, `functions.py` has the scalar functions; the other
 files are families of requests, as in `core/requests.py`.
 """

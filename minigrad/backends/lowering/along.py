@@ -1,12 +1,8 @@
-"""Requests along a dim as elementwise steps: searches, scans, reductions to several results, and sorting."""
+"""Requests along a dim as elementwise steps: searches, scans, and sorting."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import reduce
-from itertools import product
-from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -31,17 +27,16 @@ from minigrad.backends.steps import Steps, Value, shortened
 from minigrad.core.dtype import as_dtype, bool_, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
-from minigrad.core.reducer import Reducer
+from minigrad.core.reducer import Reducer, neutral
 from minigrad.core.requests import (
     Extreme,
     Gather,
     Insert,
     LogSum,
     Nth,
-    ReduceTuple,
     RunningExtreme,
     Scan,
-    ScatterAdd,
+    Scatter,
     Sort,
 )
 
@@ -112,15 +107,9 @@ def scan(steps: Steps, request: Scan) -> None:
     """Scan index by index, or in about log2(n) steps if the reduction joins partial results."""
     (out,) = steps.outs
     way = one_after_another if request.reducer.combine is None or len(steps.operands) > 1 else by_doubling
-    (start,) = first_accumulators(steps, request.reducer, request.compute)
+    dtype = as_dtype(request.compute)
+    start = steps.constant(neutral(request.reducer.identity, dtype), dtype)
     way(steps, request.reducer, start, out, steps.operands, request.dim)
-
-
-def first_accumulators(steps: Steps, reducer: Reducer, compute: np.dtype[Any]) -> list[Value]:
-    """Return the initial value of each accumulator."""
-    dtype = as_dtype(compute)
-    values = {"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}
-    return [steps.constant(values[identity], dtype) for identity in reducer.identities]
 
 
 def one_after_another(
@@ -151,43 +140,6 @@ def by_doubling(steps: Steps, reducer: Reducer, start: Value, out: Value, operan
         steps.each(reducer.combine, after.at(dim, shift, n - shift), earlier, later)
         now, after, shift = after, now, 2 * shift
     steps.copy(out, now)
-
-
-@serves(Backend, ReduceTuple)
-def reduce_tuple(steps: Steps, request: ReduceTuple) -> None:
-    """Start with an accumulator per element, and join the accumulators in pairs.
-
-    A sequential reduction updates one accumulator per output instead, element by element.
-    """
-    reducer, compute, dims = request.reducer, request.compute, request.dims
-    whole, dtype = steps.operands[0].shape, as_dtype(compute)
-    terms = steps.operands
-    if reducer.map is not None:
-        terms = [steps.work(whole, dtype)]
-        steps.each(reducer.map, terms[0], *steps.operands)
-    step, start = reducer.unmapped().scalar, first_accumulators(steps, reducer, compute)
-    count = prod(whole[d] for d in dims)
-    if reducer.combine is None or not count:
-        accs = [steps.work(shortened(whole, dims), dtype) for _ in start]
-        for acc, value in zip(accs, start):
-            steps.copy(acc, value)
-        for index in product(*[range(whole[d]) for d in dims]):
-            steps.each(step, accs, *accs, *[reduce(lambda x, at: x.at(*at), zip(dims, index), x) for x in terms])
-    else:
-        accs = [steps.work(whole, dtype) for _ in start]
-        steps.each(step, accs, *start, *terms)
-        for d in dims:
-            left = whole[d]
-            while left > 1:
-                half, left = left // 2, left - left // 2
-                first, second = ([acc.at(d, begin, half) for acc in accs] for begin in (0, left))
-                steps.each(reducer.combine, first, *first, *second)
-            accs = [acc.at(d, 0) for acc in accs]
-    if reducer.finish is not None:
-        values = [*accs, steps.constant(count, dtype)][: len(reducer.finish.args)]
-        steps.each(reducer.finish, steps.outs, *values, compute=compute)
-    for out, acc in zip(steps.outs, accs) if reducer.finish is None else ():
-        steps.copy(out, acc)
 
 
 # ---- orders ---------------------------------------------------------------------------------------------------------
@@ -264,7 +216,7 @@ def insert(steps: Steps, request: Insert) -> None:
     steps.each(INSIDE, own, order, steps.constant(from_lines, int64), steps.constant(n, int64), compute=int64.compute)
     steps.ask(Scan(SUM, int64.compute, last), before, own)
     zero = steps.constant(0, int64)
-    steps.ask(ScatterAdd(last), positions, zero.seen(zero.layout.expand(whole)), order, before)
+    steps.ask(Scatter(last), positions, zero.seen(zero.layout.expand(whole)), order, before)
     steps.copy(out, positions.at(last, from_x, m))
 
 

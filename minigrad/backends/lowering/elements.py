@@ -1,4 +1,4 @@
-"""Loops with several results or over many tensors, copies, joins, constants and ranges, element by element."""
+"""Loops over many tensors, copies, joins, constants and ranges, element by element."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from minigrad.backends.shared import Table
 from minigrad.backends.steps import Steps, wide
 from minigrad.core.dtype import DType, expect_no_loss
 from minigrad.core.op import ScalarFn
-from minigrad.core.requests import Arange, Chained, Copy, Elementwise, ElementwiseTuple, Followed, Join, Many
-from minigrad.kernels.scalar import projected
+from minigrad.core.requests import Arange, Chained, Copy, Elementwise, Followed, Join, Many
 
 
 def cast(a: DType, out: DType) -> tuple[ScalarFn, np.dtype[Any]]:
@@ -37,21 +36,6 @@ def copy(steps: Steps, request: Copy) -> Launch:
     a, out = steps.specs
     launch: Launch = steps.backend.prepare(Elementwise(*cast(a.dtype, out.dtype)), out, a)  # a third faster than `ask`
     return launch
-
-
-@serves(Backend, ElementwiseTuple)
-def elementwise_tuple(steps: Steps, request: ElementwiseTuple) -> None:
-    """Run one loop per result.
-
-    If operands are results, all results except the last are computed in temporary memory and copied after the loops.
-    """
-    in_place = any(a.spec is out.spec for a in steps.operands for out in steps.outs)
-    goals = [steps.work(out.shape, out.dtype) if in_place else out for out in steps.outs[:-1]]
-    for k, out in enumerate([*goals, steps.outs[-1]]):
-        steps.each(projected(request.scalar, k), out, *steps.operands, compute=request.compute)
-    for goal, out in zip(goals, steps.outs):
-        if in_place:
-            steps.copy(out, goal)
 
 
 @serves(Backend, Chained)

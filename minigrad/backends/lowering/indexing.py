@@ -23,28 +23,28 @@ from minigrad.backends.lowering.functions import (
 from minigrad.backends.steps import Steps, numbers_of, viewed
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import Layout
+from minigrad.core.op import ScalarFn
 from minigrad.core.requests import (
     Bounds,
     Gather,
     Locate,
     PutBack,
     Scan,
-    ScatterAdd,
-    ScatterJoin,
+    Scatter,
     SelectPut,
     Sort,
     Tally,
 )
 
 
-@serves(Backend, ScatterJoin)
-def scatter_join(steps: Steps, request: ScatterJoin) -> None:
-    """Compute `ScatterJoin`: sort the elements by index, and join each run of elements with the same index.
+def scatter_in_runs(steps: Steps, dim: int, join: ScalarFn) -> None:
+    """Add the steps of a `Scatter` with a function, for a device whose own loops only add.
 
-    In each step, an element is joined with the element that is 1, 2, 4, ... positions before it, if both have the same
-    index.  So the last element of a run becomes the join of the whole run, and is then joined with the element of a.
+    The elements are sorted by index, and each run of elements with the same index is joined.  In each step, an element
+    is joined with the element that is 1, 2, 4, ... positions before it, if both have the same index.  So the last
+    element of a run becomes the join of the whole run, and is then joined with the element of a.
     """
-    (out,), (a, index, src), dim, join = steps.outs, steps.operands, request.dim, request.join
+    (out,), (a, index, src) = steps.outs, steps.operands
     n, size = index.shape[dim], out.shape[dim]
     if not index.layout.numel:
         steps.copy(out, a)
@@ -74,7 +74,7 @@ def scatter_join(steps: Steps, request: ScatterJoin) -> None:
     steps.each(CHOSEN, values, last, values, nothing)
     for result, added in ((named, last), (total, values)):
         zero = steps.constant(0, result.dtype)
-        steps.ask(ScatterAdd(dim), result, zero.seen(zero.layout.expand(out.shape)), key, added)
+        steps.ask(Scatter(dim), result, zero.seen(zero.layout.expand(out.shape)), key, added)
     steps.each(join, total, a, total)
     steps.each(CHOSEN, out, named, total, a)
 
@@ -140,7 +140,7 @@ def put_back(steps: Steps, request: PutBack) -> None:
         n, zeros, dense = out.layout.numel, steps.constant(0, out.dtype), steps.dense(g)
         at = steps.constant(numbers_of(view).reshape(-1) - out.layout.offset, int64)
         zeros = zeros.seen(zeros.layout.expand((n,)))
-        steps.ask(ScatterAdd(0), viewed(out, (n,)), zeros, at, viewed(dense, (prod(g.shape),)))
+        steps.ask(Scatter(0), viewed(out, (n,)), zeros, at, viewed(dense, (prod(g.shape),)))
 
 
 def slicing_dims(view: Layout) -> tuple[int, ...]:
@@ -197,4 +197,4 @@ def locate(steps: Steps, request: Locate) -> None:
     steps.each(DIFFERENCE, number, number, one)
     steps.each(CHOSEN, number, holds, number, zero)
     steps.each(CHOSEN, position, holds, steps.positions(n), zero)
-    steps.ask(ScatterAdd(0), out, zero.seen(zero.layout.expand((count,))), number, position)
+    steps.ask(Scatter(0), out, zero.seen(zero.layout.expand((count,))), number, position)

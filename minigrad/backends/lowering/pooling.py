@@ -22,7 +22,7 @@ from minigrad.backends.steps import Ints, Steps, Value, viewed
 from minigrad.core.dtype import DType, bool_, float64, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
-from minigrad.core.requests import AvgPool, Gather, GridGradients, MaxPool, PutBack, Resample, SampleGrid, ScatterAdd
+from minigrad.core.requests import AvgPool, Gather, GridGradients, MaxPool, PutBack, Resample, SampleGrid, Scatter
 from minigrad.core.shape import window_counts
 from minigrad.kernels.scalar import scalar_of
 
@@ -53,7 +53,7 @@ def max_pool(steps: Steps, request: MaxPool) -> None:
         zero = steps.constant(0, out.dtype)
         added, result = steps.work(like.shape, out.dtype), steps.work(plane, out.dtype)
         steps.each(CHOSEN, added, empty, zero, others[0])
-        steps.ask(ScatterAdd(2), result, zero.seen(zero.layout.expand(plane)), index, viewed(added, rows))
+        steps.ask(Scatter(2), result, zero.seen(zero.layout.expand(plane)), index, viewed(added, rows))
         steps.copy(out, viewed(result, out.shape))
 
 

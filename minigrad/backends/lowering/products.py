@@ -21,7 +21,6 @@ from minigrad.core.requests import (
     Reduce,
     RowDistances,
     RowGradients,
-    reducing,
 )  # fmt: skip
 
 
@@ -123,7 +122,7 @@ def pair_distances(steps: Steps, request: PairDistances) -> None:
     """Compute the differences, then reduce each of them."""
     (out,), (x,) = steps.outs, steps.operands
     made, _ = differences(steps, x, request.compute)
-    steps.ask(reducing(request.reducer, float64.compute, (1,)), viewed(out, (out.shape[0], 1)), made)
+    steps.ask(Reduce(request.reducer, float64.compute, (1,)), viewed(out, (out.shape[0], 1)), made)
 
 
 def crossed(steps: Steps, compute: np.dtype[np.generic], a: Value, b: Value) -> Value:
@@ -140,7 +139,7 @@ def row_distances(steps: Steps, request: RowDistances) -> None:
     """Compute the differences of all rows, then reduce each of them."""
     (out,) = steps.outs
     made, last = crossed(steps, request.compute, *steps.operands), len(out.shape)
-    steps.ask(reducing(request.reducer, float64.compute, (last,)), out.seen(out.layout.unsqueeze(last)), made)
+    steps.ask(Reduce(request.reducer, float64.compute, (last,)), out.seen(out.layout.unsqueeze(last)), made)
 
 
 @serves(Backend, RowGradients)

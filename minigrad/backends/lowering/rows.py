@@ -20,7 +20,7 @@ from minigrad.backends.steps import Steps, Value, shortened, viewed
 from minigrad.core.dtype import DType, as_dtype, bool_, float64, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
-from minigrad.core.requests import Bounds, Gather, MapRows, Pick, PickBack, ScatterAdd, SumColumns, Unpick
+from minigrad.core.requests import Bounds, Gather, MapRows, Pick, PickBack, Scatter, Unpick
 from minigrad.core.rows import RowFn
 
 
@@ -48,26 +48,16 @@ def totals_of(steps: Steps, fn: RowFn, elements: list[Value], dim: int, dtype: D
 
 @serves(Backend, MapRows)
 def map_rows(steps: Steps, request: MapRows) -> None:
-    """Compute the totals, then the results."""
-    (out,), elements = steps.outs, steps.operands
-    totals = totals_of(steps, request.fn, elements, request.dim, as_dtype(out.dtype.compute), request.value)
-    assert request.fn.result is not None
-    of_row(steps, request.fn.result, out, [*elements, *totals], request.fn)
-
-
-@serves(Backend, SumColumns)
-def sum_columns(steps: Steps, request: SumColumns) -> None:
-    """Compute the totals, the results if there are any, and the sum of each term over all dims except the last."""
+    """Compute the totals, the result if there is one, and the sum of each term over all dims except the last."""
     outs_left, elements, fn = list(steps.outs), steps.operands, request.fn
     shape, dtype = elements[0].shape, as_dtype(steps.outs[0].dtype.compute)
-    last = len(shape) - 1
-    seen = [*elements, *totals_of(steps, fn, elements, last, dtype, request.value)]
+    seen = [*elements, *totals_of(steps, fn, elements, request.dim, dtype, request.value)]
     if fn.result is not None:
         of_row(steps, fn.result, outs_left.pop(0), seen, fn)
     for term, line in zip(fn.terms, outs_left, strict=True):
-        terms = steps.work(shape, dtype)
+        terms, rows = steps.work(shape, dtype), range(len(shape) - 1)
         of_row(steps, term, terms, seen, fn)
-        steps.reducer(SUM, viewed(line, shortened(shape, range(last))), terms, range(last))
+        steps.reducer(SUM, viewed(line, shortened(shape, rows)), terms, rows)
 
 
 @serves(Backend, Pick)
@@ -122,7 +112,7 @@ def unpick(steps: Steps, request: Unpick) -> None:
     steps.each(PICKED_GRADIENT, value, zero, steps.constant(1, dtype), ignored, heads, scale)
     if share is not None:
         steps.each(PRODUCT, value, value, share)
-    steps.ask(ScatterAdd(last), out, zero.seen(Layout.contiguous(()).expand(out.shape)), index, value)
+    steps.ask(Scatter(last), out, zero.seen(Layout.contiguous(()).expand(out.shape)), index, value)
 
 
 def shares_of(steps: Steps, weight: Value, index: Value, ignored: Value, shape: tuple[int, ...], dtype: DType) -> Value:

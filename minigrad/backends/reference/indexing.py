@@ -1,4 +1,4 @@
-"""Reading elements by an index tensor, adding into them in index order, and reductions: one element at a time.
+"""Reading elements by an index tensor, joining others with them in index order, and reductions, one by one.
 
 Eigenvalues of general matrices are those of NumPy.
 """
@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from minigrad.backends.base import serves
 from minigrad.backends.launch import Launch, Loop
+from minigrad.backends.lowering.functions import SUM
 from minigrad.backends.reference.elements import Buffer, collect, positions, quiet, read, write
 from minigrad.backends.reference.loops import ReferenceBackend
-from minigrad.backends.reference.scalars import compute_type, first_accumulator, python_function
+from minigrad.backends.reference.scalars import compute_type, first_accumulator, python_function, tuple_function
 from minigrad.backends.steps import Steps
 from minigrad.core.dtype import int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.core.requests import Eigh, Gather, Reduce, ScatterAdd
+from minigrad.core.requests import Eigh, Gather, Reduce, Scatter
 
 
 @serves(ReferenceBackend, Gather)
@@ -38,19 +39,20 @@ def gather(steps: Steps, request: Gather) -> Loop:
     return launch
 
 
-@serves(ReferenceBackend, ScatterAdd)
-def scatter_add(steps: Steps, request: ScatterAdd) -> Loop:
-    """Return the loop that adds to the selected elements, one after the other."""
+@serves(ReferenceBackend, Scatter)
+def scatter(steps: Steps, request: Scatter) -> Loop:
+    """Return the loop that adds to the selected elements, or joins them with others, one after the other."""
     (out,), (a, index, src) = steps.outs, steps.operands
     compute = out.dtype.compute
-    number, select = compute_type(compute), selection(Layout.contiguous(out.shape), index, request.dim)
+    join, select = request.join or SUM.scalar, selection(Layout.contiguous(out.shape), index, request.dim)
+    joined = python_function(join, compute)
 
     def launch(x: Buffer, i: Buffer, s: Buffer, z: Buffer) -> bool:
         chosen = select(i)
         if chosen is not None:
             results = read(x, a, compute)
             for position, value in zip(chosen, read(s, src, compute), strict=True):
-                results[position] = number(results[position] + value)
+                results[position] = joined(results[position], value)
             write(z, out, results, compute)
         return chosen is None
 
@@ -80,21 +82,22 @@ def selection(layout: Layout, index: Spec, dim: int) -> Callable[[Buffer], NDArr
 @serves(ReferenceBackend, Reduce)
 def reduce(steps: Steps, request: Reduce) -> Loop:
     """Reduce in the order of the elements, even if the reducer allows other orders."""
-    (out,), operands, reducer, compute = steps.outs, steps.operands, request.reducer, request.compute
-    f, start = python_function(reducer.scalar, compute), first_accumulator(reducer.identity, compute)
+    outs, operands, reducer, compute = steps.outs, steps.operands, request.reducer, request.compute
+    f, start = tuple_function(reducer.scalar, compute), tuple(first_accumulator(x, compute) for x in reducer.identities)
     count = compute_type(compute)(prod([operands[0].shape[d] for d in request.dims]))
     # For each element of an operand, the row-major position of its result.
-    targets = positions(Layout.contiguous(out.shape).expand(operands[0].shape)).tolist()
+    targets = positions(Layout.contiguous(outs[0].shape).expand(operands[0].shape)).tolist()
 
     def launch(*buffers: Buffer) -> None:
-        results = [start] * out.layout.numel
+        results = [start] * outs[0].layout.numel
         columns = [read(buffer, spec, compute) for buffer, spec in zip(buffers, operands)]
         for target, *values in zip(targets, *columns, strict=True):
-            results[target] = f(results[target], *values)
+            results[target] = f(*results[target], *values)
         if reducer.finish is not None:
-            finish, taken = python_function(reducer.finish, compute), len(reducer.finish.args)
-            results = [finish(*(acc, count)[:taken]) for acc in results]
-        write(buffers[-1], out, results, compute)
+            finish, taken = tuple_function(reducer.finish, compute), len(reducer.finish.args)
+            results = [finish(*(*accs, count)[:taken]) for accs in results]
+        for k, column in enumerate(zip(*results), len(operands)):
+            write(buffers[k], steps.specs[k], column, compute)
 
     return quiet(launch)
 

@@ -1,7 +1,7 @@
 """The device, and elementwise loops, one element at a time: the computation of a kernel in two lines of Python.
 
 `read` collects the elements of an operand in row-major order, as scalars of the compute dtype; `write` stores results.
-`python_function` makes a Python function of an op's scalar function, in which every step rounds to that dtype.
+`tuple_function` is the `python_function` of an op's scalar function, whose steps round to that dtype, with tuples.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
 from minigrad.backends.reference.elements import Buffer, quiet, read, write
-from minigrad.backends.reference.scalars import python_function
+from minigrad.backends.reference.scalars import tuple_function
 from minigrad.backends.steps import Steps
 from minigrad.core.requests import Elementwise
 
@@ -22,11 +22,11 @@ class ReferenceBackend(HostMemory):
 @serves(ReferenceBackend, Elementwise)
 def elementwise(steps: Steps, request: Elementwise) -> Loop:
     """Return the loop that applies the scalar function to each element."""
-    (out,), operands, compute = steps.outs, steps.operands, request.compute
-    f = python_function(request.scalar, compute)
+    operands, compute, f = steps.operands, request.compute, tuple_function(request.scalar, request.compute)
 
     def launch(*buffers: Buffer) -> None:
         columns = [read(buffer, spec, compute) for buffer, spec in zip(buffers, operands)]
-        write(buffers[-1], out, [f(*row) for row in zip(*columns, strict=True)], compute)
+        for k, values in enumerate(zip(*[f(*row) for row in zip(*columns, strict=True)]), len(operands)):
+            write(buffers[k], steps.specs[k], values, compute)
 
     return quiet(launch)

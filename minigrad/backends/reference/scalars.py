@@ -18,6 +18,7 @@ import numpy as np
 
 from minigrad.core.dtype import as_dtype, cast_array
 from minigrad.core.op import ScalarFn
+from minigrad.core.reducer import neutral
 from minigrad.kernels.rendering import as_python
 
 # Functions that are exact in every dtype, or return a boolean; they need no wider dtype.
@@ -192,7 +193,7 @@ COMPLEX = {"logistic": logistic_of_complex, "pow": complex_power, "expm1": expm1
 @lru_cache(2048)
 def python_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., Any]:
     """Return the scalar function over scalars of `compute`, whose result is also a scalar of `compute`."""
-    return as_python(scalar, compute, names(compute), ["{}"] * len(scalar.args), "T({})")
+    return as_python(scalar, compute, names(compute))
 
 
 def tuple_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., tuple[Any, ...]]:
@@ -203,6 +204,4 @@ def tuple_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., tu
 
 def first_accumulator(identity: str, compute: np.dtype[Any]) -> Any:
     """Return the identity of a reduction as a scalar of the compute dtype."""
-    dtype = as_dtype(compute)
-    values = {"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}
-    return compute_type(compute)(values[identity])
+    return compute_type(compute)(neutral(identity, as_dtype(compute)))

@@ -21,7 +21,7 @@ from minigrad.core.conditions import Integral, Ndim, expect_same, expect_shape
 from minigrad.core.dtype import DType, int64
 from minigrad.core.layout import along
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Bounds, Copy, Gather, ScatterAdd, ScatterJoin, SelectPut
+from minigrad.core.requests import Bounds, Copy, Gather, Scatter, SelectPut
 from minigrad.core.roles import Dim, Front
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import common, joint
@@ -165,7 +165,7 @@ def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tenso
     position are summed.  If src is larger than the index, only its first elements along each dim are added.
     Gradient: g for input, and the elements of g at these positions for src.
     """
-    launch = backend.prepare(ScatterAdd(dim), out, input, index, src)
+    launch = backend.prepare(Scatter(dim), out, input, index, src)
     return watched(scatter_add, backend, launch, input, index, dim)
 
 
@@ -186,7 +186,7 @@ def scatter_put(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tenso
     Gradient: for input, g with 0 at these positions; for src, the elements of g at these positions, and 0 for an
     element that was overwritten.
     """
-    launch = backend.prepare(ScatterJoin(dim, SECOND), out, input, index, src)
+    launch = backend.prepare(Scatter(dim, SECOND), out, input, index, src)
     return watched(scatter_put, backend, launch, input, index, dim)
 
 
@@ -223,7 +223,7 @@ def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tens
     Gradient: g for input, and alpha times the slices of g at these positions for source.
     """
     whole = Spec(along(index.layout, source.shape, dim), index.dtype)
-    launch = backend.prepare(ScatterAdd(dim), out, input, whole, source)
+    launch = backend.prepare(Scatter(dim), out, input, whole, source)
     return watched(index_add, backend, launch, input, index, dim)
 
 

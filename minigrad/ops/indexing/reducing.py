@@ -17,7 +17,7 @@ from minigrad.backends.lowering.functions import HIGHEST, LOWEST, PRODUCT
 from minigrad.core.conditions import Integral, Numeric, expect_same
 from minigrad.core.dtype import bool_, int64, uint8
 from minigrad.core.op import Spec
-from minigrad.core.requests import ScatterJoin
+from minigrad.core.requests import Scatter
 from minigrad.core.roles import Choice, Dim, Flag
 from minigrad.declare.decorators import composed, kernel
 from minigrad.errors import IndexOutOfRange, ShapeError
@@ -152,7 +152,7 @@ def scatter_product(backend, out, input: Tensor, dim: Dim, index: Tensor, src: T
 
     Gradient: g times the product of the other factors.
     """
-    launch = backend.prepare(ScatterJoin(dim, PRODUCT), out, input, index, src)
+    launch = backend.prepare(Scatter(dim, PRODUCT), out, input, index, src)
     return watched(scatter_product, backend, launch, input, index, dim)
 
 
@@ -225,5 +225,5 @@ def attained(backend, out, start: Tensor, dim: Dim, index: Tensor, input: Tensor
     element of the reduction instead.
     Gradient: for input and src, g is divided evenly among the elements that attain the result.
     """
-    launch = remapped(backend.prepare(ScatterJoin(dim, JOINS[how]), out, start, index, src), (0, 1, 3, 4), 5)
+    launch = remapped(backend.prepare(Scatter(dim, JOINS[how]), out, start, index, src), (0, 1, 3, 4), 5)
     return watched(attained, backend, launch, start, index, dim)

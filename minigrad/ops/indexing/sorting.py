@@ -18,7 +18,7 @@ from minigrad.core.conditions import Floating, Integral, Like, Ndim
 from minigrad.core.device import CPU
 from minigrad.core.dtype import as_dtype, int32, int64, promote
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Bounds, Insert, ScatterAdd, reducing
+from minigrad.core.requests import Bounds, Insert, Reduce, Scatter
 from minigrad.core.roles import Choice, Dim, Flag, FrontFlag, Int, Number, Scalar, Size
 from minigrad.core.storage import Storage
 from minigrad.declare.decorators import composed, kernel
@@ -216,7 +216,7 @@ def occurrences(backend, out, input: Tensor, *, size: Size):
     zero, one = (steps.constant(number, int64) for number in (0, 1))
     (result,), (index,) = steps.outs, steps.operands
     spread = zero.seen(zero.layout.expand(out.shape)), one.seen(one.layout.expand(index.shape))
-    steps.ask(ScatterAdd(0), result, spread[0], index, spread[1])
+    steps.ask(Scatter(0), result, spread[0], index, spread[1])
     return steps.launch
 
 
@@ -274,7 +274,7 @@ def binned(backend, out, input: Tensor, *, bins: Size, low, high, widens):
         least, most, start, stop, width = (steps.work((), real) for _ in range(5))
         ones = (1,) * len(x.shape)
         ends = (viewed(least, ones), viewed(most, ones))
-        steps.ask(reducing(aminmax.op.reducer, real.compute, tuple(range(len(ones)))), ends, x)  # type: ignore[attr-defined]
+        steps.ask(Reduce(aminmax.op.reducer, real.compute, tuple(range(len(ones)))), ends, x)  # type: ignore[attr-defined]
         steps.each(WIDENED, (start, stop, width), least, most)
         infinite = steps.work((1,), int64)
         steps.each(NOT_FINITE, infinite, width, compute=real.compute)
@@ -284,7 +284,7 @@ def binned(backend, out, input: Tensor, *, bins: Size, low, high, widens):
     zero, one = (steps.constant(number, int64) for number in (0, 1))
     n = x.layout.numel
     steps.ask(
-        ScatterAdd(0), counts, zero.seen(zero.layout.expand((bins + 1,))), viewed(positions, (n,)),
+        Scatter(0), counts, zero.seen(zero.layout.expand((bins + 1,))), viewed(positions, (n,)),
         one.seen(one.layout.expand((n,))),
     )  # fmt: skip
     steps.copy(result, counts.at(0, 0, bins))

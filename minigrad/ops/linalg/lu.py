@@ -16,7 +16,7 @@ from minigrad.core import requests
 from minigrad.core.conditions import Shaped
 from minigrad.core.dtype import int64
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Gather, ScatterAdd, SolveTriangular
+from minigrad.core.requests import Gather, Scatter, SolveTriangular
 from minigrad.core.roles import Choice, Flag
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed, kernel
@@ -209,7 +209,7 @@ def solved(backend, out, A: Tensor, LU: Tensor, order: Tensor, B: Tensor, *, adj
         steps.ask(SolveTriangular(False, False), first, lu, b)
         steps.ask(SolveTriangular(True, True), second, lu, first)
         zero = steps.constant(0, out.dtype)
-        steps.ask(ScatterAdd(d), y, zero.seen(zero.layout.expand(out.shape)), index, second)
+        steps.ask(Scatter(d), y, zero.seen(zero.layout.expand(out.shape)), index, second)
         return steps.launch
     steps.ask(Gather(d), first, b, index)
     steps.ask(SolveTriangular(False, True), second, lu, first)

@@ -12,7 +12,7 @@ from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Filled, Floating, Like, Ndim, Wide
 from minigrad.core.dtype import float64, int64
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Gather, Nth, Sort, reducing
+from minigrad.core.requests import Gather, Nth, Reduce, Sort
 from minigrad.core.roles import Cast, Choice, Dim, DimOrAll, Dims, Flag, Int, Number, OneDim
 from minigrad.declare.decorators import composed, kernel, reduction, scalar
 from minigrad.declare.forms import as_float
@@ -156,7 +156,7 @@ def mode(backend, values, indices, input: Tensor, dim: Dim = -1, keepdim: Flag =
     # Both dtypes contain the elements and the indices exactly.
     compute = float64.compute if x.dtype.is_float else int64.compute
     ends = steps.work(positions.shape, int64)
-    steps.ask(reducing(LONGEST_RUN, compute, (dim,)), ends, elements)
+    steps.ask(Reduce(LONGEST_RUN, compute, (dim,)), ends, elements)
     steps.ask(Gather(dim), positions, order, ends)
     steps.ask(Gather(dim), result, x, positions)
     return steps.launch

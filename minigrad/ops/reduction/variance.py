@@ -20,7 +20,7 @@ from minigrad.core.conditions import Floating
 from minigrad.core.dtype import as_dtype
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.reducer import Reducer
-from minigrad.core.requests import Elementwise, Reduce, reducing
+from minigrad.core.requests import Elementwise, Reduce
 from minigrad.core.roles import Correction, Dims, Flag, Role, Scalar, role_of
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.partials import average, declared
@@ -84,7 +84,7 @@ def center(backend: Any, outs: tuple[Spec, ...], x: Any, dims: Ints) -> tuple[St
     kept = tuple(1 if d in dims else n for d, n in enumerate(x.shape))
     mean = steps.work(kept, as_dtype(compute))
     means = [mean, *steps.outs[1:]]
-    steps.ask(reducing(MEAN if len(means) == 1 else MEANS, compute, dims), means, steps.operands[0])
+    steps.ask(Reduce(MEAN if len(means) == 1 else MEANS, compute, dims), means, steps.operands[0])
     return steps, mean.seen(mean.layout.expand(x.shape)), compute
 
 
