@@ -256,8 +256,11 @@ class Calls:
         return self
 
     def function(self, launch: Launch) -> Callable[..., Any]:
-        """Return the function that calls a launch on buffers of this backend."""
-        return launch.call
+        """Return the function that calls a launch on buffers of this backend.
+
+        A plan calls the only kernel of a launch itself, so the function of such a launch is generated at its first use.
+        """
+        return launch.call if launch.fast[0] is None else launch
 
     def fast(self, launch: Launch) -> tuple[Any, Any]:
         """Return the function of the launch's only kernel and its numbers, for the fast path, or (None, None)."""

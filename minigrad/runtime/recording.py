@@ -236,7 +236,9 @@ def user_line() -> str | None:
 def cell_of(file: str) -> str:
     """Return the number of a notebook's cell as in IPython's own tracebacks; return other file names unchanged."""
     ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    if ipython is None:
+        return file
+    shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
     name_of = getattr(getattr(shell, "compile", None), "format_code_name", None)
     cell = name_of(file) if name_of is not None else None
     return cell[1] if cell else file
