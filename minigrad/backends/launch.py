@@ -8,7 +8,7 @@ instead.  `steps.py` builds records of several steps, and `base.py` makes a reco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from minigrad.backends.limits import ClassLimits, FirstLimits, IndexLimits
@@ -172,6 +172,19 @@ class Launch:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         self.call = written(self) if self.limits is None else checked(self, self.limits)
         return self.call
+
+    @property
+    def origin(self) -> Launch:
+        """The launch with the same requests, slots and kernels whose record exists: itself, unless it is a copy."""
+        return self
+
+    def numbers(self) -> Iterable[Any]:
+        """Return the scalar arguments of each step."""
+        return [step.numbers for step in self.steps]
+
+    def offsets(self) -> Any:
+        """Return the offsets of the specs of all parts."""
+        return [spec.layout.offset for part in self.parts for spec in part.specs]
 
     def __repr__(self) -> str:
         kernels = ", ".join([step.kernel.name for step in self.steps])

@@ -220,12 +220,13 @@ def is_grad_enabled() -> bool:
     return bool(mode.enabled)
 
 
-def user_line() -> str | None:
+def user_line(skip: int = 0) -> str | None:
     """Return "file:line" of the nearest frame outside this package, which is the user's call.
 
     In a notebook it is "In[4]:line".  The result is None if there is no such frame.
+    skip: the number of frames of callers that are known to be inside this package.
     """
-    frame = sys._getframe(1)
+    frame = sys._getframe(1 + skip)
     while frame is not None:
         if frame.f_globals.get("__name__", "")[:9] != "minigrad.":  # half the time of `startswith`
             return f"{cell_of(frame.f_code.co_filename)}:{frame.f_lineno}"

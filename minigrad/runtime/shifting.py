@@ -180,13 +180,11 @@ class Shifted(Launch):
         return getattr(self, name)
 
     def numbers(self) -> Iterator[Any]:
-        """Yield the numbers of each step."""
         first = 0
         for step in self.origin.steps:
             yield self.changed[first : (first := first + len(step.numbers))]
 
     def offsets(self) -> Any:
-        """Return the offsets of the specs of all parts."""
         return self.changed[sum([len(step.numbers) for step in self.origin.steps]) :]
 
 
