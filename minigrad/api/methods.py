@@ -149,8 +149,10 @@ def operator(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 def apply_known(op: Op, operands: tuple[Any, ...], *rest: Any) -> Any:
     """Run an op, or return NotImplemented if an operand is neither a tensor nor plain data."""
-    known = all(isinstance(x, DATA) or hasattr(x, "__array__") for x in operands)
-    return apply(op, operands, *rest) if known else NotImplemented
+    for x in operands:
+        if not (isinstance(x, DATA) or hasattr(x, "__array__")):
+            return NotImplemented
+    return apply(op, operands, *rest)
 
 
 def swapped(function: Callable[..., Tensor]) -> Callable[..., Tensor]:

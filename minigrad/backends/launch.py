@@ -8,7 +8,7 @@ instead.  `steps.py` builds records of several steps, and `base.py` makes a reco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from minigrad.backends.limits import ClassLimits, FirstLimits, IndexLimits
@@ -173,6 +173,19 @@ class Launch:
         self.call = written(self) if self.limits is None else checked(self, self.limits)
         return self.call
 
+    @property
+    def origin(self) -> Launch:
+        """The launch with the same requests, slots and kernels whose record exists: itself, unless it is a copy."""
+        return self
+
+    def numbers(self) -> Iterable[Any]:
+        """Return the scalar arguments of each step."""
+        return [step.numbers for step in self.steps]
+
+    def offsets(self) -> Any:
+        """Return the offsets of the specs of all parts."""
+        return [spec.layout.offset for part in self.parts for spec in part.specs]
+
     def __repr__(self) -> str:
         kernels = ", ".join([step.kernel.name for step in self.steps])
         return f"<Launch of {self.arguments} buffers: {kernels or 'no steps'}>"
@@ -256,8 +269,11 @@ class Calls:
         return self
 
     def function(self, launch: Launch) -> Callable[..., Any]:
-        """Return the function that calls a launch on buffers of this backend."""
-        return launch.call
+        """Return the function that calls a launch on buffers of this backend.
+
+        A plan calls the only kernel of a launch itself, so the function of such a launch is generated at its first use.
+        """
+        return launch.call if launch.fast[0] is None else launch
 
     def fast(self, launch: Launch) -> tuple[Any, Any]:
         """Return the function of the launch's only kernel and its numbers, for the fast path, or (None, None)."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.jitting.program import Memory, written_by
-from minigrad.jitting.repeats import Repeat, Slots, slots_seen
+from minigrad.jitting.repeats import Repeat, Slots, views_of
 
 REACH = 8  # maximum number of slots that a column has before or after the slots of a family
 
@@ -123,7 +123,7 @@ class Rounds:
             return False
         for item in self.body:
             distances: dict[int, set[int]] = {}
-            for slot in slots_seen(item):
+            for slot in [item.slots[buffer] for buffer in views_of(item.launch.origin)[0]]:
                 moved = [0] if self.slots.offsets is None else np.unique(np.diff(self.slots.offsets[:, k])).tolist()
                 distances.setdefault(slot, set()).update(moved)
                 k += 1

@@ -332,7 +332,7 @@ class Replica:
         if self.position is not None:
             return recorded[self.position]
         launch = self.sample.launch if self.offsets is None else self.launch(tuple(self.offsets[k]))
-        return self.sample._replace(launch=launch, slots=tuple(self.rows[k]))
+        return Item(launch, tuple(self.rows[k]), self.sample.line, self.sample.fused)
 
     def launch(self, offsets: tuple[int, ...]) -> Launch:
         """Return the launch whose views begin at other offsets."""

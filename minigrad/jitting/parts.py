@@ -17,7 +17,7 @@ SCALARS: Any = [x.op.scalar for x in (real_copy, imag_copy)]  # type: ignore[att
 
 def is_copy_of_parts(item: Any) -> bool:
     """Return whether a launch computes `real_copy` or `imag_copy`."""
-    requests: list[Any] = [] if isinstance(item, HostCall) else [*item.launch.requests]
+    requests: list[Any] = [] if isinstance(item, HostCall) else [*item.launch.origin.requests]
     return len(requests) == 1 and isinstance(requests[0], Elementwise) and requests[0].scalar in SCALARS
 
 

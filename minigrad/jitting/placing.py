@@ -105,8 +105,10 @@ class TapeMemory:
 
     def arrange_temporaries(self, uses: Sequence[Sequence[int]]) -> None:
         """Place the temporaries in the arenas. uses: the slots that each launch uses."""
-        for device in dict.fromkeys([self.memory(slot).device for slots in uses for slot in slots]):
-            here = [[slot for slot in slots if self.memory(slot).device is device] for slots in uses]
+        devices = {slot: self.memory(slot).device for slots in uses for slot in slots}
+        for device in dict.fromkeys(devices.values()):
+            one = len({*devices.values()}) == 1
+            here = uses if one else [[slot for slot in slots if devices[slot] is device] for slots in uses]
             offsets, nbytes = arena_of(here, self.size)
             self.offsets |= offsets
             parts = {slot: offsets[whole] + at for slot, (whole, at) in self.inside.items() if whole in offsets}
@@ -195,7 +197,7 @@ def arena_of(uses: Sequence[Sequence[int]], size: Callable[[int], int]) -> tuple
     life: dict[int, tuple[int, int]] = {}
     for k, slots in enumerate(uses):
         for slot in slots:
-            life[slot] = life.get(slot, (k, k))[0], k
+            life[slot] = life[slot][0] if slot in life else k, k
     if len(life) > MANY:
         return arena_in_order(life, size)
     placed: list[tuple[int, int, int, int]] = []
@@ -219,13 +221,13 @@ def arena_in_order(life: dict[int, tuple[int, int]], size: Callable[[int], int])
     """
     offsets: dict[int, int] = {}
     gaps: list[tuple[int, int]] = []
-    running: list[tuple[int, int]] = []  # a heap of the temporaries in use, by their last launch
+    running: list[tuple[int, int, int]] = []  # a heap of the temporaries in use, by their last launch, with their size
     total = 0
-    for slot in sorted(life, key=lambda s: (life[s][0], -size(s), s)):
-        first, last = life[slot]
+    for first, less, slot in sorted([(first, -size(slot), slot) for slot, (first, _) in life.items()]):
+        nbytes, last = -less, life[slot][1]
         while running and running[0][0] < first:
-            add_gap(gaps, offsets[done := heappop(running)[1]], size(done))
-        nbytes = size(slot)
+            _, done, room = heappop(running)
+            add_gap(gaps, offsets[done], room)
         best = min([(end - at, at, end) for at, end in gaps if end - at >= nbytes], default=None)
         if best is None and gaps and gaps[-1][1] == total:
             best = total - gaps[-1][0], *gaps[-1]  # the last gap reaches the end, so it can grow
@@ -235,7 +237,7 @@ def arena_in_order(life: dict[int, tuple[int, int]], size: Callable[[int], int])
         if at + nbytes < end:
             insort(gaps, (at + nbytes, end))
         offsets[slot], total = at, max(total, at + nbytes)
-        heappush(running, (last, slot))
+        heappush(running, (last, slot, nbytes))
     return offsets, total
 
 

@@ -32,6 +32,7 @@ from minigrad.core.storage import Storage
 from minigrad.errors import RecordingError
 from minigrad.runtime.recording import definition_of, user_line
 
+INSIDE = 3  # frames above a launch that are never those of a user: `add`, a function of the backend, and its caller
 SOME = 1024  # launches between two readings of the clock
 PATIENCE = 1.0  # seconds after which a recording shows its progress
 numbers = itertools.count()
@@ -91,7 +92,7 @@ class Item(NamedTuple):
 
 def written_by(item: Item) -> set[int]:
     """Return the slots that a launch writes; all of its slots if the record does not specify them."""
-    launch = item.launch
+    launch = item.launch.origin
     parts = launch.parts
     if not parts:
         return set(item.slots)
@@ -156,7 +157,9 @@ class Program:
 
     def add(self, launch: Launch, buffers: tuple[Any, ...]) -> bool:
         """Record a launch on some slots.  Return False: no index is known to be out of range."""
-        self.items.append(Item(launch, tuple([self.number(slot) for slot in buffers]), user_line() or ""))
+        known = self.memory
+        slots = [x.number if x.__class__ is Slot and x.number in known else self.number(x) for x in buffers]
+        self.items.append(Item(launch, tuple(slots), user_line(INSIDE) or ""))
         if not len(self.items) % SOME:
             self.show_progress()
         return False
@@ -259,6 +262,16 @@ class RecordingBackend(Backend):
 
     def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
         return Storage(current().new(numel, dtype, "temporary", self.device), dtype, device, NO_ALLOCATOR, numel)
+
+    def maker(self, numel: int, dtype: DType, device: Device) -> Callable[[], Storage]:
+        memory = Memory(max(1, numel), dtype, "temporary", None, self.device)
+
+        def make() -> Storage:
+            slot = Slot(numel, dtype, self.device)
+            current().memory[slot.number] = memory
+            return Storage(slot, dtype, device, NO_ALLOCATOR, numel)
+
+        return make
 
     def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
         """Return memory that each call fills: eager mode allocates it in each call, and may write into it."""

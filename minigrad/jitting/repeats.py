@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from minigrad.backends.launch import Launch
 from minigrad.core.requests import Elementwise, Product
 from minigrad.jitting.program import HostCall, Item, Memory, Program, written_by
+from minigrad.runtime.shifting import Shifted
 
 LONG = 112  # minimum number of launches of a recorded function; the launches of a shorter one are fused together
 LEAST = 32  # minimum number of launches of all rounds
@@ -58,12 +59,12 @@ class Slots:
 
     def __init__(self, items: Sequence[Any], repeat: Repeat) -> None:
         self.repeat = repeat
-        rounds = [repeat.round(items, k) for k in range(repeat.rounds)]
-        self.slots = np.array([[slot for item in each for slot in slots_seen(item)] for each in rounds], np.int64)
+        columns = [items[repeat.first + k : repeat.end : repeat.period] for k in range(repeat.period)]
+        views = [views_of(item.launch.origin) for item in repeat.round(items, repeat.sample)]
+        self.slots = np.hstack([slots_of(column, buffers) for column, (buffers, _) in zip(columns, views)])
         self.offsets: NDArray[np.int64] | None = None
-        if any(item.launch is not other.launch for each in rounds for item, other in zip(each, rounds[0])):
-            known: dict[int, tuple[int, ...]] = {}
-            self.offsets = np.array([[at for item in each for at in offsets_of(item, known)] for each in rounds])
+        if any(item.launch is not column[0].launch for column in columns for item in column):
+            self.offsets = np.hstack([offsets_of(column, at) for column, (_, at) in zip(columns, views)])
         self.same, self.alike = self.firsts(self.slots[repeat.sample].tolist()), self.firsts(self.views(repeat.sample))
         self.column = {view: k for k, view in reversed([*enumerate(self.views(repeat.sample))])}
         self.column |= {(slot, None): k for k, slot in reversed([*enumerate(self.slots[repeat.sample].tolist())])}
@@ -112,35 +113,35 @@ class Slots:
         return fits
 
 
-def slots_seen(item: Item) -> tuple[int, ...]:
-    """Return the slots of a launch, then again those of the further views of the same buffer."""
-    return (*item.slots, *[item.slots[k] for k, _ in more_views(item.launch)])
+def views_of(launch: Launch) -> tuple[list[int], list[int]]:
+    """Return the buffers of a launch, then again those with further views, and the index of each view among all specs.
 
-
-def more_views(launch: Launch) -> list[tuple[int, int]]:
-    """Return the buffers and offsets of views other than the first one of a buffer."""
-    if len(launch.parts) == 1 and len(set(launch.parts[0].slots)) == len(launch.parts[0].slots):
-        return []  # the usual launch: one view of each buffer
+    A buffer without a view has the index -1.
+    """
+    parts = [(k, spec.layout.offset) for part in launch.parts for k, spec in zip(part.slots, part.specs)]
     first: dict[int, int] = {}
-    more: dict[tuple[int, int], None] = {}
-    for part in launch.parts:
-        for k, spec in zip(part.slots, part.specs):
-            if k < launch.arguments and first.setdefault(k, spec.layout.offset) != spec.layout.offset:
-                more[k, spec.layout.offset] = None
-    return [*more]
+    more: dict[tuple[int, int], int] = {}
+    for at, (k, offset) in enumerate(parts):
+        if k < launch.arguments and parts[first.setdefault(k, at)][1] != offset:
+            more.setdefault((k, offset), at)
+    buffers = [*range(launch.arguments)]
+    return [*buffers, *[k for k, _ in more]], [*[first.get(k, -1) for k in buffers], *more.values()]
 
 
-def offsets_of(item: Item, known: dict[int, tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the offset of each view of a launch, in the order of `slots_seen`."""
-    offsets = known.get(id(item.launch))
-    if offsets is None:
-        at: dict[int, int] = {}
-        for part in item.launch.parts:
-            for k, spec in zip(part.slots, part.specs):
-                at.setdefault(k, spec.layout.offset)
-        more = [offset for _, offset in more_views(item.launch)]
-        offsets = known[id(item.launch)] = (*[at.get(k, 0) for k in range(item.launch.arguments)], *more)
-    return offsets
+def slots_of(column: Sequence[Item], buffers: list[int]) -> NDArray[np.int64]:
+    """Return the slots of equal launches, one launch per row, for each view; see `views_of`."""
+    return np.array([item.slots for item in column], np.int64).reshape(len(column), -1)[:, buffers]
+
+
+def offsets_of(column: Sequence[Item], at: list[int]) -> NDArray[np.int64]:
+    """Return the offset of each view of equal launches, one launch per row; see `views_of`."""
+    launch = column[0].launch
+    if all(item.launch is launch for item in column):
+        return np.tile(np.array([*launch.offsets(), 0], np.int64)[at], (len(column), 1))
+    count = len(launch.offsets())
+    rows = [x.launch.changed[-count:] if x.launch.__class__ is Shifted else x.launch.offsets() for x in column]
+    offsets = np.array(rows, np.int64).reshape(len(column), count)
+    return np.pad(offsets, ((0, 0), (0, 1)))[:, at]
 
 
 def repeats_of(program: Program) -> list[Repeat]:
@@ -178,10 +179,11 @@ def tokens_of(items: Sequence[Item | HostCall], memory: Mapping[int, Memory]) ->
         if isinstance(item, HostCall):
             tokens.append(-1 - k)
             continue
-        token = by_id.get(id(item.launch))
+        launch = item.launch.origin
+        token = by_id.get(id(launch))
         if token is None:
             device = memory[item.slots[-1]].device if item.slots else None
-            token = by_id[id(item.launch)] = by_key.setdefault((device, key_of_launch(item.launch)), len(by_key))
+            token = by_id[id(launch)] = by_key.setdefault((device, key_of_launch(launch)), len(by_key))
         tokens.append(token)
     return np.array(tokens, np.int64)
 

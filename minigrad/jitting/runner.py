@@ -14,10 +14,12 @@ import ctypes
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from minigrad.backends.launch import Step
 from minigrad.backends.parallel import STALL
 from minigrad.config import settings
 from minigrad.kernels.calling import METH_FASTCALL, Method, linked, maker, team
@@ -213,32 +215,6 @@ def runner() -> Method:
     return Method(b"run_program", addresses["run_program"], METH_FASTCALL, b"")
 
 
-class Row(NamedTuple):
-    """Describe one kernel of a program.
-
-    address: the address of the machine code.
-    kind: the calling convention, see `kernels.calling.function`.
-    numbers: the array of the scalar arguments.
-    buffers: for each buffer argument, an array, or a pair: the index of an array among the arrays of the call, and a
-    byte offset, or an array that contains a byte offset.
-    """
-
-    address: int
-    kind: str
-    numbers: Any
-    buffers: Sequence[Any]
-
-
-class Addresses(dict[int, int]):
-    """The addresses of arrays, each read once, because NumPy takes a microsecond for it."""
-
-    def __getitem__(self, array: Any) -> int:
-        address = self.get(id(array))
-        if address is None:
-            address = self[id(array)] = array.ctypes.data
-        return address
-
-
 class Table:
     """Store the kernels of a program in one table in memory, and the functions that run the table.
 
@@ -249,41 +225,53 @@ class Table:
     holds_gil: whether these functions hold the GIL all the time, because each kernel takes a few microseconds at most.
     """
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, steps: Sequence[Step], place: Callable[[int], Any]) -> None:
+        """Write the table of some kernels on slots.
+
+        place: returns for a slot an array, or a pair: the index of an array among the arrays of the call, and a byte
+        offset, or an array that contains a byte offset.
+        """
         self.flag = np.zeros(8, np.int64)
-        self.kept: list[Any] = [self.flag, rows]
-        address = Addresses()
-        flag = self.flag.ctypes.data
+        self.kept: list[Any] = [self.flag, steps]
+        flag, known = self.flag.ctypes.data, dict[int, int]()
         cells: list[int] = []  # the tables of all rows, one after the other
         words: list[int] = []
-        moving: list[int] = []
-        fixed: list[int] = []
-        for row in rows:
-            words += [row.address, len(cells), row.kind == "shared", NEVER]
-            cells += [flag, address[row.numbers]]
-            for buffer in row.buffers:
-                if not isinstance(buffer, tuple):
-                    cells.append(address[buffer])
-                    continue
-                position, after = buffer
-                if isinstance(after, int):
-                    fixed += [position, after, len(cells)]
-                else:
-                    moving += [position, address[after], len(cells)]
-                cells.append(0)
+        for step in steps:
+            kernel: Any = step.kernel
+            numbers = step.numbers
+            words += (kernel.address, len(cells), kernel.kind == "shared", NEVER)
+            # The address of an array is read once, because NumPy takes a microsecond for it.
+            cells += (flag, known.get(id(numbers)) or known.setdefault(id(numbers), numbers.ctypes.data))
+            cells += step.slots
         self.cells, self.rows = np.array(cells, np.int64), np.array(words, np.int64)
-        patches = np.array([*moving, *fixed], np.int64).reshape(-1, 3)
-        offsets, which = np.unique(patches[len(moving) // 3 :, 1], return_inverse=True)
-        patches[len(moving) // 3 :, 1] = offsets.ctypes.data + 8 * which
-        patches[:, 2] = self.cells.ctypes.data + 8 * patches[:, 2]
+        self.patches = self.placed(place)
         self.rows[1::4] = self.cells.ctypes.data + 8 * self.rows[1::4]
-        self.kept.append(offsets)
-        self.patches = patches.reshape(-1)
-        self.count = len(rows)
-        self.parallel = any(row.kind == "shared" for row in rows)
-        self.holds_gil = all(row.kind == "brief" for row in rows)
-        self.serial = self.function(len(rows), 0, self.holds_gil)
-        self.call = self.function(len(rows), team().address, False) if self.parallel else self.serial
+        self.count, kinds = len(steps), {step.kernel.kind for step in steps}  # type: ignore[attr-defined]
+        self.parallel = "shared" in kinds
+        self.holds_gil = kinds == {"brief"}
+        self.serial = self.function(self.count, 0, self.holds_gil)
+        self.call = self.function(self.count, team().address, False) if self.parallel else self.serial
+
+    def placed(self, place: Callable[[int], Any]) -> NDArray[np.int64]:
+        """Replace the slots among the cells by the addresses of arrays, and return the patches for all others."""
+        is_slot = np.ones(len(self.cells), np.bool_)
+        is_slot[self.rows[1::4]] = is_slot[self.rows[1::4] + 1] = False
+        where = np.flatnonzero(is_slot)
+        slots, which = np.unique(self.cells[where], return_inverse=True)
+        places = [place(slot) for slot in slots.tolist()]
+        self.kept.append(places)
+        self.cells[where] = np.array([0 if x.__class__ is tuple else x.ctypes.data for x in places], np.int64)[which]
+        pairs = [x if x.__class__ is tuple else (-1, 0) for x in places]
+        after, row = np.unique([0 if at.__class__ is not int else at for _, at in pairs], return_inverse=True)
+        self.kept.append(after)
+        sources = after.ctypes.data + 8 * row
+        for k, (_, at) in enumerate(pairs):
+            if at.__class__ is not int:
+                sources[k] = at.ctypes.data
+        positions = np.array([position for position, _ in pairs], np.int64)
+        moves = positions[which] >= 0
+        which, where = which[moves], where[moves]
+        return np.stack([positions[which], sources[which], self.cells.ctypes.data + 8 * where], 1).reshape(-1)
 
     def function(self, rows: int, team_code: int, holds_gil: bool) -> Callable[..., int]:
         """Return a function that runs the rows."""

@@ -20,8 +20,9 @@ from minigrad.jitting.lists import Check, LaunchList, TapeLists, can_be_listed
 from minigrad.jitting.placing import device_of
 from minigrad.jitting.program import HostCall, Item, Program
 from minigrad.jitting.repeats import repeats_of
-from minigrad.jitting.runner import NO_MEMORY, Row, Table
+from minigrad.jitting.runner import NO_MEMORY, Table
 
+USUAL = tuple(range(16))  # most kernels receive all buffers of their launch in order
 Run = Callable[[Sequence[Any]], None]  # a step of a tape is a function of the buffers of a call
 
 
@@ -80,27 +81,27 @@ class Tape(TapeLists):
         """Return the steps of a launch on the slots of the program; a launch that Python runs names no temporaries."""
         if isinstance(item, HostCall):
             return []
-        launch, slots = item.launch, item.slots
+        launch, to = item.launch, item.slots
         if self.kinds[k] == "python":
-            return [launch.steps[0]._replace(slots=slots)] if launch.steps else []
-        if len(launch.steps) == 1 and not launch.temporaries and not launch.flags:  # the usual launch, made quickly
-            kernel, own, numbers, same = launch.steps[0]
-            if same is None:
-                return [Step(kernel, tuple([slots[slot] for slot in own]), numbers)]
-        to = (*slots, *self.scratches.slots(launch, device_of(item, self.program)))
-        self.checks[k] = [Check(item, flag, to[flag.slot]) for flag in launch.flags]
-        result = []
-        for step in launch.steps:
-            if step.unless_same is None or to[step.unless_same[0]] != to[step.unless_same[1]]:
-                result.append(step._replace(slots=tuple([to[slot] for slot in step.slots])))
-        return result
+            return [launch.steps[0]._replace(slots=to)] if launch.steps else []
+        if launch.temporaries:
+            to = (*to, *self.scratches.slots(launch, device_of(item, self.program)))
+        if launch.flags:
+            self.checks[k] = [Check(item, flag, to[flag.slot]) for flag in launch.flags]
+        return [
+            Step(kernel, to if own == USUAL[: len(to)] else tuple([to[slot] for slot in own]), numbers)
+            for (kernel, own, _, same), numbers in zip(launch.origin.steps, launch.numbers())
+            if same is None or to[same[0]] != to[same[1]]
+        ]
 
     def uses(self) -> list[list[int]]:
         """Return, for each item, the slots in the arena that it uses, or that are read after it."""
-        read = [[slot for step in steps for slot in step.slots] for steps in self.launches]
+        arena = {slot: slot for slot in (*self.program.memory, *self.scratches.memory) if self.in_arena(slot)}
+        arena |= {slot: whole for slot, (whole, _) in self.inside.items()}
+        read = [[arena[slot] for step in steps for slot in step.slots if slot in arena] for steps in self.launches]
         for k, slots in self.read.items():
-            read[k] += slots
-        return [[self.inside.get(slot, (slot, 0))[0] for slot in slots if self.in_arena(slot)] for slots in read]
+            read[k] += [arena[slot] for slot in slots if slot in arena]
+        return read
 
     # ---- steps
 
@@ -111,14 +112,14 @@ class Tape(TapeLists):
         """
         if isinstance(item, HostCall):
             return "host"
-        kind = None if known is None else known.get(id(item.launch))
+        kind = None if known is None else known.get(id(item.launch.origin))
         if kind is None:
             device = device_of(item, self.program)
             kind = "list" if device is not CPU and can_be_listed(item) else "python"
             if device is CPU and not python_runs(item) and all(self.memory(slot).device is CPU for slot in item.slots):
                 kind = "table"
             if known is not None:
-                known[id(item.launch)] = kind
+                known[id(item.launch.origin)] = kind
         return kind
 
     def groups(self) -> list[tuple[str, list[int]]]:
@@ -126,6 +127,8 @@ class Tape(TapeLists):
 
         def key(k: int) -> tuple[str, Any]:
             item, kind = self.items[k], self.kinds[k]
+            if kind == "table":
+                return kind, CPU
             return kind, k if kind in ("python", "host") else device_of(item, self.program)  # type: ignore[arg-type]
 
         launches = [k for k, item in enumerate(self.items) if isinstance(item, HostCall) or not is_empty(item)]
@@ -142,21 +145,20 @@ class Tape(TapeLists):
         if kind == "list":
             self.lists.append(LaunchList(self, run))
             return [self.lists[-1]]
-        rows, owners = list[Row](), list[Item]()
-        for k in run:
-            for step in self.launches[k]:
-                kernel: Any = step.kernel
-                rows.append(Row(kernel.address, kernel.kind, step.numbers, [self.row_location(s) for s in step.slots]))
-                owners.append(self.items[k])  # type: ignore[arg-type]
-        return [self.run_rows(rows, owners)] if rows else []
+        steps = [(step, self.items[k]) for k in run for step in self.launches[k]]
+        return [self.run_rows([step for step, _ in steps], [item for _, item in steps])] if steps else []
 
-    def run_rows(self, rows: list[Row], owners: list[Item]) -> Rows:
-        """Return a step that runs some rows."""
+    def run_rows(self, steps: Sequence[Any], owners: list[Any]) -> Rows:
+        """Return a step that runs some kernels of the CPU."""
         own = [k for k, device in enumerate(self.devices()) if device is CPU]
         at = {position: k for k, position in enumerate(own)}
-        table = Table([
-            row._replace(buffers=[(at[x[0]], x[1]) if isinstance(x, tuple) else x for x in row.buffers]) for row in rows
-        ])  # fmt: skip
+
+        def place(slot: int) -> Any:
+            """Return the location of a slot among the buffers on the CPU."""
+            location = self.row_location(slot)
+            return (at[location[0]], location[1]) if location.__class__ is tuple else location
+
+        table = Table(steps, place)
         self.tables.append(table)
         whole = len(own) == len(self.arguments) + len(self.blocks)
         return Rows(table, owners, self.error, None if whole else own)
@@ -174,12 +176,12 @@ class Tape(TapeLists):
 
 def is_empty(item: Item) -> bool:
     """Return whether a launch does nothing."""
-    return not item.launch.steps and not item.launch.always_fails
+    return not item.launch.origin.steps and not item.launch.always_fails
 
 
 def python_runs(item: Item) -> bool:
     """Return whether a launch contains more than kernels that the runner can call."""
     launch = item.launch
     return launch.always_fails or bool(launch.flags) or not all(
-        getattr(step.kernel, "address", 0) and hasattr(step.kernel, "kind") for step in launch.steps
+        getattr(step.kernel, "address", 0) and hasattr(step.kernel, "kind") for step in launch.origin.steps
     )  # fmt: skip

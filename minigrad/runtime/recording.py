@@ -220,12 +220,13 @@ def is_grad_enabled() -> bool:
     return bool(mode.enabled)
 
 
-def user_line() -> str | None:
+def user_line(skip: int = 0) -> str | None:
     """Return "file:line" of the nearest frame outside this package, which is the user's call.
 
     In a notebook it is "In[4]:line".  The result is None if there is no such frame.
+    skip: the number of frames of callers that are known to be inside this package.
     """
-    frame = sys._getframe(1)
+    frame = sys._getframe(1 + skip)
     while frame is not None:
         if frame.f_globals.get("__name__", "")[:9] != "minigrad.":  # half the time of `startswith`
             return f"{cell_of(frame.f_code.co_filename)}:{frame.f_lineno}"
@@ -236,7 +237,9 @@ def user_line() -> str | None:
 def cell_of(file: str) -> str:
     """Return the number of a notebook's cell as in IPython's own tracebacks; return other file names unchanged."""
     ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    if ipython is None:
+        return file
+    shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
     name_of = getattr(getattr(shell, "compile", None), "format_code_name", None)
     cell = name_of(file) if name_of is not None else None
     return cell[1] if cell else file

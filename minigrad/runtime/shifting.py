@@ -4,15 +4,19 @@ The offset of an operand is a part of its layout, so each `x[t]` needs a plan.  
 of such a family.  Then one operand after the other is moved by one element: the numbers of the kernels, and the offsets
 in the record of the launch, that grow by one are those of the operand.  Further plans are copies with other numbers.  A
 launch that differs in anything else is not copied, nor one of a GPU, whose loads depend on the alignment of operands.
+The launch of a copy, `Shifted`, consists of the other launch and the numbers until its record is read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends.launch import Launch, Part, Scratch, Step
+from minigrad.backends.launch import Launch, Scratch
 from minigrad.backends.registry import backend_of
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
@@ -48,14 +52,13 @@ class Family:
         if not self.known:
             return None
         base, numbers, masks = self.known
-        numbers = numbers.copy()
-        for k, (x, spec, mask) in enumerate(zip(operands, base.specs, masks)):
+        for x, spec, mask in zip(operands, base.specs, masks):
             by = x.layout.offset - spec.layout.offset
-            if not k and is_index(params):
-                by += start_of(x.layout, params["index"]) - start_of(x.layout, base.params["index"])
+            if base.launch is None and "index" in params:
+                by += start_of(x.layout, params) - start_of(spec.layout, base.params)
             if by:
-                numbers += by * mask
-        return copied(base, numbers, operands, params if is_index(params) else base.params)
+                numbers = numbers + by * mask
+        return copied(base, numbers, operands, params)
 
 
 def probed(op: Op, base: CallPlan) -> tuple[Any, ...]:
@@ -76,7 +79,7 @@ def probed(op: Op, base: CallPlan) -> tuple[Any, ...]:
             if other is None or other[0] != fixed:
                 return ()
             moves.append(other[1] - numbers)
-        if not set(moves[0].tolist()) <= {0, 1} or (moves[0] * FAR != moves[1]).any():
+        if not set(np.ravel(moves[0])) <= {0, 1} or np.any(moves[0] * FAR != moves[1]):
             return ()
         masks.append(moves[0])
     return base, numbers, masks
@@ -91,10 +94,12 @@ def shifted(
     key: the key of the plan, which begins with the layout, the dtype and the device of each operand.
     """
     rest: tuple[Any, ...] = key[3 * len(operands) :]
-    if is_index(params):
-        if start_of(operands[0].layout, params["index"]) is None:
+    if "index" in params and op.kind == "view" and op.public.__module__.startswith("minigrad."):
+        if start_of(operands[0].layout, params) is None:
             return None, None
-        rest = tuple([int if item.__class__ is int else item for item in params["index"]])
+        index = params["index"]
+        entries = index if index.__class__ is Entries else ()
+        rest = (params.get("dim"), *[int if item.__class__ is int else item for item in entries])
     elif op.variadic or not any(x.layout.offset for x in operands):
         return None, None
     kind = (Family, *[(x.layout.shape, x.layout.strides, x.dtype, x.device) for x in operands], *rest)
@@ -102,14 +107,16 @@ def shifted(
     return family, family.plan(op, operands, params)
 
 
-def is_index(params: dict[str, Any]) -> bool:
-    """Return whether a call reads a view of a basic index, with an entry for each dim."""
-    return "index" in params and params["index"].__class__ is Entries
+def start_of(layout: Layout, params: dict[str, Any]) -> int | None:
+    """Return how far the ints of a basic index, or those of `select`, move a view.
 
-
-def start_of(layout: Layout, index: Entries) -> Any:
-    """Return how far the ints of an index move a view; None for an int that is not a position of its dim."""
-    start = dim = 0
+    Return None for an int that is not a position of its dim, and for a parameter of another type.
+    """
+    index, start, dim = params["index"], 0, params.get("dim", 0)
+    if index.__class__ is not Entries:
+        if not (index.__class__ is dim.__class__ is int and 0 <= dim < layout.ndim):
+            return None
+        index = (index,)
     for item in index:
         if item.__class__ is int:
             size = layout.shape[dim]
@@ -121,15 +128,17 @@ def start_of(layout: Layout, index: Entries) -> Any:
 
 
 def numbers_of(plan: CallPlan) -> tuple[Any, Any] | None:
-    """Return the parts of a plan that are equal in its copies, and the numbers that can differ, as one array.
+    """Return the parts of a plan that are equal in its copies, and the numbers that can differ: an array, or one.
 
     Return None unless numbers determine all steps of the launch, on the host, and it stores no values.
     """
     launch = plan.launch
     if launch is None:
-        return [x.layout.shape + x.layout.strides for x in plan.outs], np.array([x.layout.offset for x in plan.outs])
+        return [x.layout.shape + x.layout.strides for x in plan.outs], np.int64(plan.layout.offset)
     own = all(isinstance(x, Scratch) for x in launch.temporaries) and launch.limits is None
-    able = all(x.numbers.__class__ is np.ndarray and not x.kernel.enqueued for x in launch.steps)
+    able = all(
+        x.numbers.__class__ is np.ndarray and x.kernel.takes_numbers and not x.kernel.enqueued for x in launch.steps
+    )
     if not (own and able and launch.parts) or launch.flags or launch.always_fails:
         return None
     specs = [spec for part in launch.parts for spec in part.specs]
@@ -141,28 +150,57 @@ def numbers_of(plan: CallPlan) -> tuple[Any, Any] | None:
     return fixed, np.concatenate([*[x.numbers for x in launch.steps], [spec.layout.offset for spec in specs]])
 
 
+class Shifted(Launch):
+    """A launch with the kernels of another one, on operands with other offsets; its record is made at its first use.
+
+    origin: the other launch.
+    changed: the numbers of all steps, and the offsets of the specs of all parts.
+    """
+
+    __slots__ = ("changed", "origin")
+
+    def __init__(self, origin: Launch, changed: Any) -> None:
+        self.origin, self.changed = origin, changed
+        self.arguments, self.temporaries = origin.arguments, origin.temporaries
+        self.flags, self.always_fails, self.limits = (), False, None
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "steps":
+            self.steps = tuple([old._replace(numbers=own) for old, own in zip(self.origin.steps, self.numbers())])
+        elif name == "parts":
+            parts = self.origin.parts
+            specs = map(moved, [spec for part in parts for spec in part.specs], self.offsets().tolist())
+            self.parts = tuple([part._replace(specs=tuple(islice(specs, len(part.specs)))) for part in parts])
+        elif name == "call" and self.origin.fast[0] is None:  # the text of the function is that of the other launch
+            other: Any = self.origin.call
+            own = {f"n{k}": numbers for k, numbers in enumerate(self.numbers())}
+            self.call = FunctionType(other.__code__, {**other.__globals__, **own})
+        else:
+            return super().__getattr__(name)
+        return getattr(self, name)
+
+    def numbers(self) -> Iterator[Any]:
+        first = 0
+        for step in self.origin.steps:
+            yield self.changed[first : (first := first + len(step.numbers))]
+
+    def offsets(self) -> Any:
+        return self.changed[sum([len(step.numbers) for step in self.origin.steps]) :]
+
+
 def copied(base: CallPlan, numbers: Any, operands: tuple[Tensor, ...], params: dict[str, Any]) -> CallPlan:
     """Return a copy of a plan with other numbers."""
-    launch, outs, steps, first = base.launch, base.outs, [], 0
+    launch, outs = base.launch, base.outs
     if launch is None:
-        outs = (moved(outs[0], int(numbers[0])),)
+        outs = (moved(outs[0], int(numbers)),)
     else:
-        for kernel, slots, old, same in launch.steps:
-            steps.append(Step(kernel, slots, numbers[first : first + len(old)], same))
-            first += len(old)
-        offsets = iter(numbers[first:].tolist())
-        parts = [
-            Part(part.request, part.slots, tuple([moved(spec, next(offsets)) for spec in part.specs]), part.results)
-            for part in launch.parts
-        ]
-        launch = Launch(launch.arguments, steps, launch.temporaries, parts=parts)
-    plan = CallPlan(base.backend, base.device, tuple([Spec(x.layout, x.dtype) for x in operands]), launch, *outs)
-    plan.source, plan.params = base.source, params
-    plan.makes = plan.allocators = base.allocators  # many plans share the storages that wait for their next results
-    plan.make = plan.makes[0] if launch else None
+        launch = Shifted(launch, numbers)
+    plan = CallPlan.like(base, tuple([Spec(x.layout, x.dtype) for x in operands]), launch, outs)
+    if launch is None and "index" in params:
+        plan.params = params
     return plan
 
 
 def moved(spec: Spec, offset: int) -> Spec:
     """Return a spec with another offset."""
-    return Spec(Layout.make(spec.layout.shape, spec.layout.strides, offset), spec.dtype)
+    return spec if spec.layout.offset == offset else Spec(spec.layout.moved(offset), spec.dtype)

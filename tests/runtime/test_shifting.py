@@ -22,7 +22,7 @@ def parts(plan: CallPlan) -> Any:
     launch = plan.launch
     layouts = [spec.layout for spec in (*plan.specs, *plan.outs)]
     if launch is None:
-        return layouts
+        return layouts, plan.params
     return layouts, [x.numbers.tolist() for x in launch.steps], [[s.layout for s in x.specs] for x in launch.parts]
 
 
@@ -56,6 +56,8 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[CallPlan]:
         lambda x, t: x[t].swapaxes(0, 1) @ x[11 - t],
         lambda x, t: x[t].sum(0),
         lambda x, t: x[t, 1:3, ::2],
+        lambda x, t: mg.select(x, 0, -1 - t) if isinstance(x, mg.Tensor) else x[-1 - t],
+        lambda x, t: mg.select(x, 0, t) * 2.0 if isinstance(x, mg.Tensor) else x[t] * 2.0,
     ],
 )
 def test_the_plans_of_rows_are_copies_and_right(function: Any, copies: list[CallPlan]) -> None:
