@@ -8,7 +8,6 @@ lines that prepare memory, launch kernels and record gradients.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -161,7 +160,7 @@ class Entry(Lines):
         """
         if not any(item.fused for item in self.tape.items if isinstance(item, Item)):
             return
-        if self.written.isdisjoint(self.provided):
+        if not self.writes_into({*self.provided}):
             return
         twins = {twin.buffer.number: real for real, twin in self.recording.storages.items()}
         fixed = [twins[slot] for slot in self.provided if slot in self.recording.holders]
@@ -172,10 +171,10 @@ class Entry(Lines):
         if tests and len(passed) + len(fixed) > 1:
             yield f"if ({' or '.join(tests)}) and not apart(fixed, {', '.join(passed)}): raise Unrepeatable"
 
-    @cached_property
-    def written(self) -> set[int]:
-        """The slots that the launches write."""
-        return {slot for item in self.program.items if isinstance(item, Item) for slot in written_by(item)}
+    def writes_into(self, slots: set[int]) -> bool:
+        """Return whether a launch writes one of some slots."""
+        users = [x for x in self.program.items if isinstance(x, Item) and not slots.isdisjoint(x.slots)]
+        return not all(slots.isdisjoint(written_by(item)) for item in users)
 
     def numbers(self) -> list[str]:
         """Return the names of the floats among the arguments, if each call reads them."""

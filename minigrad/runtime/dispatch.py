@@ -21,7 +21,7 @@ from minigrad.runtime import ahead, journal  # noqa: F401  they attach observers
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.into import write_result
 from minigrad.runtime.noting import noted
-from minigrad.runtime.observers import observed
+from minigrad.runtime.observers import DIRECT, observed
 from minigrad.runtime.operands import SCALAR, as_operands, number
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import NO_PARAMS, plan_of
@@ -44,10 +44,11 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
     watched = False
     for x in operands:
         if x.__class__ not in PLAIN:
-            operands = as_operands(op, operands)
-            transform = transform_of(op, operands)
-            if transform is not None:
-                return through(transform, op, operands, params, out)
+            if not DIRECT.issuperset(map(type, operands)):
+                operands = as_operands(op, operands)
+                transform = transform_of(op, operands)
+                if transform is not None:
+                    return through(transform, op, operands, params, out)
             operands = observed.begin(op, operands) if observed.calling else operands
             watched = bool(observed.called)
             break

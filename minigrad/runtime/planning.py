@@ -75,11 +75,8 @@ class CallPlan:
         self.specs, self.launch, self.outs, self.layout = specs, launch, outs, outs[0].layout
         self.dtype, self.numel, self.tracks, self.few = other.dtype, other.numel, other.tracks, other.few
         self.makes = self.allocators = other.allocators
-        self.make, self.run, self.kernel, self.numbers = None, None, other.kernel, None
-        if launch is not None:
-            self.make = self.makes[0]
-            self.run = other.backend.function(launch) if other.kernel is None else launch
-            self.numbers = None if other.kernel is None else next(launch.numbers())
+        self.make, self.run = (None, None) if launch is None else (self.makes[0], other.backend.function(launch))
+        self.kernel, self.numbers = (None, None) if launch is None else other.backend.fast(launch)
         self.facts, self.into, self.writes = {}, {}, {}
         return self
 

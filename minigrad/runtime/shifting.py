@@ -33,8 +33,9 @@ class Family:
     """Plans of an op for operands that differ only in their offsets.
 
     base: the last plan that the rules made.
-    known: the plan from which others are made, its numbers (see `numbers_of`), and for each operand 1 for each number
-    that its offset moves and 0 for the others; None before they are known, and empty if plans cannot be copied.
+    known: the plan from which others are made, its numbers (see `numbers_of`) if all operands began at offset 0, and
+    for each operand 1 for each number that its offset moves and 0 for the others; None before they are known, and
+    empty if plans cannot be copied.
     """
 
     def __init__(self) -> None:
@@ -42,8 +43,11 @@ class Family:
         self.base: Any = None
         self.known: tuple[Any, ...] | None = None
 
-    def plan(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> CallPlan | None:
-        """Return a copy of the base for operands with other offsets, or None."""
+    def plan(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], start: int) -> CallPlan | None:
+        """Return a copy of the base for operands with other offsets, or None.
+
+        start: how far the ints of an index move the view.
+        """
         self.count += 1
         if self.count <= FIRST or self.base is None:
             return None
@@ -52,25 +56,23 @@ class Family:
         if not self.known:
             return None
         base, numbers, masks = self.known
-        for x, spec, mask in zip(operands, base.specs, masks):
-            by = x.layout.offset - spec.layout.offset
-            if base.launch is None and "index" in params:
-                by += start_of(x.layout, params) - start_of(spec.layout, base.params)
-            if by:
-                numbers = numbers + by * mask
+        for x, mask in zip(operands, masks):
+            at = x.layout.offset + start  # only views, of one operand, have an index
+            if at:
+                numbers = numbers + at * mask
         return copied(base, numbers, operands, params)
 
 
 def probed(op: Op, base: CallPlan) -> tuple[Any, ...]:
-    """Return a base with its numbers and masks, from plans in which one operand is moved; empty without masks.
+    """Return `Family.known` for a base, from plans in which one operand is moved; empty without masks.
 
     Each operand is moved by one element and by several: an offset that is counted in other units has no mask.
     """
     parts = numbers_of(base)
     if parts is None or (base.launch is None and base.dtype is not base.specs[0].dtype):
         return ()
-    fixed, numbers = parts
-    masks = []
+    (fixed, numbers), masks, indexed = parts, [], has_index(op, base.params)
+    first = numbers
     for k, spec in enumerate(base.specs):
         moves = []
         for by in (1, FAR):
@@ -82,7 +84,8 @@ def probed(op: Op, base: CallPlan) -> tuple[Any, ...]:
         if not set(np.ravel(moves[0])) <= {0, 1} or np.any(moves[0] * FAR != moves[1]):
             return ()
         masks.append(moves[0])
-    return base, numbers, masks
+        first = first - (spec.layout.offset + (start_of(spec.layout, base.params) if indexed else 0)) * moves[0]
+    return base, first, masks
 
 
 def shifted(
@@ -93,18 +96,24 @@ def shifted(
     Indices of a view that differ in ints only are one family.
     key: the key of the plan, which begins with the layout, the dtype and the device of each operand.
     """
-    rest: tuple[Any, ...] = key[3 * len(operands) :]
-    if "index" in params and op.kind == "view" and op.public.__module__.startswith("minigrad."):
-        if start_of(operands[0].layout, params) is None:
+    start, rest = 0, key[3 * len(operands) :]
+    if has_index(op, params):
+        found = start_of(operands[0].layout, params)
+        if found is None:
             return None, None
-        index = params["index"]
+        start, index = found, params["index"]
         entries = index if index.__class__ is Entries else ()
         rest = (params.get("dim"), *[int if item.__class__ is int else item for item in entries])
     elif op.variadic or not any(x.layout.offset for x in operands):
         return None, None
     kind = (Family, *[(x.layout.shape, x.layout.strides, x.dtype, x.device) for x in operands], *rest)
     family = op.plans.get(kind) or keep(op, kind, Family())
-    return family, family.plan(op, operands, params)
+    return family, family.plan(op, operands, params, start)
+
+
+def has_index(op: Op, params: dict[str, Any]) -> bool:
+    """Return whether an op reads a view of a basic index, or is `select`."""
+    return "index" in params and op.kind == "view" and op.public.__module__.startswith("minigrad.")
 
 
 def start_of(layout: Layout, params: dict[str, Any]) -> int | None:
@@ -179,6 +188,11 @@ class Shifted(Launch):
             return super().__getattr__(name)
         return getattr(self, name)
 
+    @property
+    def fast(self) -> tuple[Any, Any]:
+        kernel, _ = self.origin.fast
+        return kernel, None if kernel is None else next(self.numbers())
+
     def numbers(self) -> Iterator[Any]:
         first = 0
         for step in self.origin.steps:
@@ -195,7 +209,8 @@ def copied(base: CallPlan, numbers: Any, operands: tuple[Tensor, ...], params: d
         outs = (moved(outs[0], int(numbers)),)
     else:
         launch = Shifted(launch, numbers)
-    plan = CallPlan.like(base, tuple([Spec(x.layout, x.dtype) for x in operands]), launch, outs)
+    specs = [old if x.layout is old.layout else Spec(x.layout, x.dtype) for x, old in zip(operands, base.specs)]
+    plan = CallPlan.like(base, tuple(specs), launch, outs)
     if launch is None and "index" in params:
         plan.params = params
     return plan

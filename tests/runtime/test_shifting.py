@@ -33,8 +33,8 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[CallPlan]:
     forget()  # the plans of other tests
     plan_of_family = Family.plan
 
-    def plan(family: Family, op: Any, operands: Any, params: Any) -> CallPlan | None:
-        copy = plan_of_family(family, op, operands, params)
+    def plan(family: Family, op: Any, operands: Any, params: Any, start: int) -> CallPlan | None:
+        copy = plan_of_family(family, op, operands, params, start)
         if copy is not None:
             other = make_plan(op, operands, copy.params)
             assert parts(copy) == parts(other)
