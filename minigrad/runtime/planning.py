@@ -64,22 +64,6 @@ class CallPlan:
         self.into: dict[Any, Any] = {}
         self.writes: dict[Any, tuple[Launch, Any]] = {}
 
-    @classmethod
-    def like(cls, other: CallPlan, specs: tuple[Spec, ...], launch: Any, outs: tuple[Spec, ...]) -> CallPlan:
-        """Return the plan of a call that differs from that of another plan in the offsets of tensors only.
-
-        The plans share the storages that wait for their next results.  launch: a `Shifted` launch, or None for a view.
-        """
-        self: CallPlan = object.__new__(cls)
-        self.backend, self.device, self.source, self.params = other.backend, other.device, other.source, other.params
-        self.specs, self.launch, self.outs, self.layout = specs, launch, outs, outs[0].layout
-        self.dtype, self.numel, self.tracks, self.few = other.dtype, other.numel, other.tracks, other.few
-        self.makes = self.allocators = other.allocators
-        self.make, self.run = (None, None) if launch is None else (self.makes[0], other.backend.function(launch))
-        self.kernel, self.numbers = (None, None) if launch is None else other.backend.fast(launch)
-        self.facts, self.into, self.writes = {}, {}, {}
-        return self
-
     def instrument(self, observed: Observed) -> None:
         """Let observers see the allocations and launches of the plan, or restore its plain functions without them."""
         observed.follow(self)

@@ -84,7 +84,9 @@ def probed(op: Op, base: CallPlan) -> tuple[Any, ...]:
         if not set(np.ravel(moves[0])) <= {0, 1} or np.any(moves[0] * FAR != moves[1]):
             return ()
         masks.append(moves[0])
-        first = first - (spec.layout.offset + (start_of(spec.layout, base.params) if indexed else 0)) * moves[0]
+        start = start_of(spec.layout, base.params) if indexed else 0
+        assert start is not None  # the call of the base was valid
+        first = first - (spec.layout.offset + start) * moves[0]
     return base, first, masks
 
 
@@ -169,7 +171,7 @@ class Shifted(Launch):
     __slots__ = ("changed", "origin")
 
     def __init__(self, origin: Launch, changed: Any) -> None:
-        self.origin, self.changed = origin, changed
+        self.origin, self.changed = origin, changed  # type: ignore[misc]
         self.arguments, self.temporaries = origin.arguments, origin.temporaries
         self.flags, self.always_fails, self.limits = (), False, None
 
@@ -210,9 +212,28 @@ def copied(base: CallPlan, numbers: Any, operands: tuple[Tensor, ...], params: d
     else:
         launch = Shifted(launch, numbers)
     specs = [old if x.layout is old.layout else Spec(x.layout, x.dtype) for x, old in zip(operands, base.specs)]
-    plan = CallPlan.like(base, tuple(specs), launch, outs)
+    plan = plan_like(base, tuple(specs), launch, outs)
     if launch is None and "index" in params:
         plan.params = params
+    return plan
+
+
+def plan_like(other: CallPlan, specs: tuple[Spec, ...], launch: Any, outs: tuple[Spec, ...]) -> CallPlan:
+    """Return the plan of a call that differs from that of another plan in the offsets of tensors only.
+
+    The plans share the storages that wait for their next results.  launch: a `Shifted` launch, or None for a view.
+    """
+    plan: CallPlan = object.__new__(CallPlan)
+    plan.backend, plan.device, plan.source, plan.params = other.backend, other.device, other.source, other.params
+    plan.specs, plan.launch, plan.outs, plan.layout = specs, launch, outs, outs[0].layout
+    plan.dtype, plan.numel, plan.tracks, plan.few = other.dtype, other.numel, other.tracks, other.few
+    plan.makes = plan.allocators = other.allocators
+    plan.make, plan.run, plan.kernel, plan.numbers = None, None, other.kernel, None
+    if launch is not None:
+        plan.make = plan.makes[0]
+        plan.run = other.backend.function(launch) if other.kernel is None else launch
+        plan.numbers = None if other.kernel is None else next(launch.numbers())
+    plan.facts, plan.into, plan.writes = {}, {}, {}
     return plan
 
 
