@@ -46,8 +46,7 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
         if x.__class__ not in PLAIN:
             if not DIRECT.issuperset(map(type, operands)):
                 operands = as_operands(op, operands)
-                transform = transform_of(op, operands)
-                if transform is not None:
+                if (transform := transform_of(op, operands)) is not None:
                     return through(transform, op, operands, params, out)
             operands = observed.begin(op, operands) if observed.calling else operands
             watched = bool(observed.called)

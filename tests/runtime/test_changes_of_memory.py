@@ -12,7 +12,7 @@ from minigrad.runtime.changes import changes
 
 ROOT = Path(mg.__file__).parent
 # These assign the attributes of an object that they have just made, or of a tracer, which no plan refers to.
-NEW = {"runtime/dispatch.py", "autodiff/replacing.py"}
+NEW = {"runtime/dispatch.py", "runtime/shifting.py", "autodiff/replacing.py"}
 
 
 def assigned(path: Path) -> list[str]:
