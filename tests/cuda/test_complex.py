@@ -84,10 +84,10 @@ def test_the_order_of_threads_does_not_matter(order, name):
     np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-4)
 
 
-@over("name", ["exp", "log", "sqrt", "tanh", "asin", "acos", "atan", "abs", "sigmoid", "reciprocal"])
-def test_special_values_are_those_of_the_cpu(name):
+@over("name", ["exp", "log", "sqrt", "tanh", "asin", "acos", "atan", "abs", "sigmoid"])
+def test_special_values_are_those_of_the_reference_device(name):
     with np.errstate(all="ignore"):
-        found = [getattr(mg, name)(mg.tensor(GRID, device=device)).cpu().numpy() for device in ("cuda", "cpu")]
+        found = [getattr(mg, name)(mg.tensor(GRID, device=device)).cpu().numpy() for device in ("cuda", "reference")]
     ours, theirs = (np.stack([values.real, values.imag]) for values in found)
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
