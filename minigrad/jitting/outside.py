@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.autodiff.custom import custom_vjp
 from minigrad.core.code import defined
 from minigrad.errors import RecordingError
 from minigrad.jitting.program import defined_at
@@ -183,6 +184,8 @@ class Outside:
             yield from self.attributes(x, way) if of_user(x) else ()
         elif hasattr(x, "__wrapped__") and callable(x):
             yield "", x.__wrapped__
+            if isinstance(x, custom_vjp):
+                yield from [("", x.fwd), ("", x.bwd)]
         elif of_user(type(x)):
             yield from self.attributes(x, way)
             yield "", type(x)
@@ -211,6 +214,8 @@ class Outside:
     def variables(self, x: FunctionType, way: str) -> Iterator[tuple[str, Any]]:
         """Yield the variables that a function reads from enclosing functions and its module, and its defaults."""
         if x.__code__.co_filename.startswith(OWN):
+            if hasattr(x, "__wrapped__"):  # a transform such as mg.func.grad leads to the function of the user
+                yield "", x.__wrapped__
             return
         for name, cell in zip(x.__code__.co_freevars, x.__closure__ or ()):
             value = content(cell)
