@@ -671,6 +671,24 @@ def test_a_custom_vjp_reads_what_its_rule_reads() -> None:
     assert [*results, f(t(1)).tolist()] == [[6], [6], [6], [8]]
 
 
+def test_hooks_and_properties_may_read_another_number() -> None:
+    scale = 1.0
+
+    class Scaled:
+        factor = property(lambda self: scale)
+
+        def __call__(self, x):
+            return x * self.factor
+
+    layer = mg.nn.Identity()
+    layer.register_forward_hook(lambda module, args, y: y * scale)
+    for f in (mg.jit(Scaled()), mg.jit(layer)):
+        results = []
+        for scale in (1.0, 1.0, 1.0, 5.0):
+            results.append(f(t(2)).item())
+        assert results == [2, 2, 2, 10]
+
+
 def test_a_node_has_the_name_and_the_place_of_the_function() -> None:
     @mg.jit
     def scaled(x):
