@@ -657,6 +657,12 @@ def test_a_transform_reads_what_its_function_reads() -> None:
                 assert mine.tolist() == want.tolist()
 
 
+@pytest.mark.parametrize("name", ["vjp", "linearize"])
+def test_a_derivative_that_was_made_outside_is_refused(name: str) -> None:
+    pull = getattr(mg.func, name)(lambda x: x * x, t(3))[1]
+    assert f"call mg.func.{name} in the jitted function" in refused(lambda g: mg.func.tree_map(mg.sum, pull(g)), t(1))
+
+
 def test_a_custom_vjp_reads_what_its_rule_reads() -> None:
     factor, kept = t(3), t(2)
 
