@@ -48,9 +48,11 @@ def nudging() -> str:
             "(f(x + h) - f(x)) / h",
             f"  = {slope:.8g}",
             "",
-            f"the slope is 10, so the error is {abs(slope - 10):.1g}",
+            f"the slope is 10, so the error is {abs(slope - 10):.3g}",
         ]
-        if h < 1e-8:
+        if 2 + h == 2:
+            lines += ["", "x + h is rounded to x:", "f does not change at all"]
+        elif h < 1e-8:
             lines += ["", "f(x + h) and f(x) agree in most digits:", "the difference consists of rounding"]
         head = f"{'end: ' if k == len(NUDGES) - 1 else ''}h = {h:g}"
         parts.append(shown(k - len(NUDGES), marks, head, lines, WIDTH, 0.0))

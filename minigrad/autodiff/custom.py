@@ -1,7 +1,8 @@
 """`mg.custom_vjp`: a function with its own derivative rule, with JAX's interface.
 
 Each call is a call of a `mg.Function`, so the properties of a Function apply here.  If a second derivative is requested
-and `fwd` saved intermediate values, `fwd` is run again as a part of the graph: it must be a pure function.
+and `fwd` saved intermediate values, `fwd` is run again as a part of the graph: it must be a pure function.  Under
+`vmap`, the function and `bwd` run once for all samples, and the backward pass runs `fwd` for the residuals.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from minigrad.autodiff.function import Function
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer
 
 
 class custom_vjp:
@@ -116,7 +118,9 @@ def rule_of(custom: custom_vjp) -> type[Function]:
     left = threading.local()  # stores the values that `forward` passes to `setup_context`, so that `fwd` runs only once
 
     def forward(*args: Any) -> Any:
-        if not any(isinstance(x, Tensor) and x.requires_grad for x in args):
+        tensors = [x for x in args if isinstance(x, Tensor)]
+        # A generated batching rule runs `fwd` again in its backward pass, so it has no use for the residuals.
+        if not any(x.requires_grad for x in tensors) or any(isinstance(x, Tracer) for x in tensors):
             return custom.fun(*args)
         output, left.residuals = custom.run_fwd(args)
         return output
@@ -154,9 +158,10 @@ def rule_of(custom: custom_vjp) -> type[Function]:
             parts.insert(k, None)
         return tuple(parts)
 
+    backward.__wrapped__ = bwd  # type: ignore[attr-defined]  # messages name the line of the user's rule
     methods = {
         "forward": staticmethod(forward), "setup_context": staticmethod(setup_context),
-        "backward": staticmethod(backward), "__doc__": custom.fun.__doc__ or custom.__name__,
+        "backward": staticmethod(backward), "generate_vmap_rule": True, "__doc__": custom.fun.__doc__ or custom.__name__,
     }  # fmt: skip
     return type(custom.__name__, (Function,), methods)
 

@@ -60,7 +60,7 @@ class UserOp(Op):
         self.over = False
         self.forward_context: Any = None
         self.dirtied: tuple[int, ...] = ()
-        self.complete, self.batch = True, "function"
+        self.complete, self.batch, self.zeros = True, "function", True  # a batched call may run no setup_context
 
     def enter_transform(self, transform: Any) -> None:
         """Record that operands are values of transforms; the errors are those of `needs_setup`.
@@ -293,7 +293,8 @@ def generated(cls: Any, size: int, dims: tuple[int | None, ...]) -> Any:
         return tuple([g if g is None or d == 0 else sum(g, 0) for g, d in zip(parts, dims)])
 
     methods = {"forward": forward, "setup_context": setup_context, "backward": backward}
-    return type(f"{cls.__name__}Generated", cls.__bases__, {name: staticmethod(f) for name, f in methods.items()})
+    known = {name: staticmethod(f) for name, f in methods.items()}
+    return type(f"{cls.__name__}Generated", cls.__bases__, {**known, "generate_vmap_rule": True})
 
 
 def weakly(method: Any) -> Callable[..., Any]:

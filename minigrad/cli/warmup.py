@@ -22,7 +22,7 @@ import minigrad as mg
 from minigrad.cli.demo import progress
 from minigrad.cli.rehearsal import rehearse
 from minigrad.config import settings
-from minigrad.errors import KernelError
+from minigrad.errors import KernelError, quantity
 from minigrad.kernels.calling import team
 from minigrad.kernels.notice import CacheError, require_cache, silence
 from minigrad.kernels.store import cache_folder, keep, without_compiler, writable_folder
@@ -251,7 +251,7 @@ def run_script(script: str, arguments: list[str], jobs: int | None = None) -> in
                 tasks[pool.submit(stored, name, file)] = name
         failed = [f"{name}: {error}" for task, name in tasks.items() if (error := task.exception()) is not None]
     child.join()
-    print(f"{len(tasks)} kernels of {script} are compiled after {time.perf_counter() - start:.1f} s; "
+    print(f"{quantity(len(tasks), 'kernel')} of {script} compiled after {time.perf_counter() - start:.1f} s; "
           f"{cache_folder()} holds {kernels()}, {kernels() - before} of them new")  # fmt: skip
     if child.exitcode:
         failed.append(f"{script} ended with the status {child.exitcode}")

@@ -50,7 +50,9 @@ class Term:
 
 
 def number(value: Any) -> str:
-    """Return a number as text, floats with six significant digits."""
+    """Return a number as text, floats with six significant digits, and complex numbers without a part that is 0."""
+    if isinstance(value, complex) and 0 in (value.real, value.imag):
+        return f"{value.imag:.6g}j" if value.imag else f"{value.real:.6g}"
     return str(value) if isinstance(value, bool | int) else f"{value:.6g}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, RecordingError, ShapeError
 from minigrad.func.trees import Tree, flatten, leaves_as, unflatten
 from minigrad.ops.creation import zeros
 from minigrad.runtime.recording import definition_of
@@ -163,6 +163,12 @@ def check_like(name: str, what: str, t: Any, whose: str, x: Tensor) -> None:
             op=name,
         )
     if t.device is not x.device:
+        if str(t.device) == str(x.device):  # one of the two tensors belongs to a recording
+            raise RecordingError(
+                f"{name}: mg.jit cannot record a function that mg.func.{name} returned outside the jitted function; "
+                f"call mg.func.{name} in the jitted function",
+                op=name,
+            )
         raise DeviceError(
             f"{name}: the {what} must be on {x.device} like the {whose} {describe(x)}, got a tensor on {t.device}; "
             f"move the tensor with .to('{x.device}')",

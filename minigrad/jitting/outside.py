@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from operator import is_
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -17,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.autodiff.custom import custom_vjp
 from minigrad.core.code import defined
 from minigrad.errors import RecordingError
 from minigrad.jitting.program import defined_at
+from minigrad.nn.modules.hooks import Hooks
 from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS
 from minigrad.nn.modules.members import PLAIN as CONTAINERS
 from minigrad.nn.modules.module import Module
@@ -169,6 +171,8 @@ class Outside:
         elif isinstance(x, MethodType):
             self.visit(x.__self__, "self", 0)
             yield "", x.__func__
+        elif isinstance(x, (property, cached_property)):
+            yield "", x.fget if isinstance(x, property) else x.func
         elif isinstance(x, partial):
             yield from [("", x.func), (".args", x.args), (".keywords", x.keywords)]
         elif isinstance(x, FunctionType):
@@ -183,6 +187,8 @@ class Outside:
             yield from self.attributes(x, way) if of_user(x) else ()
         elif hasattr(x, "__wrapped__") and callable(x):
             yield "", x.__wrapped__
+            if isinstance(x, custom_vjp):
+                yield from [("", x.fwd), ("", x.bwd)]
         elif of_user(type(x)):
             yield from self.attributes(x, way)
             yield "", type(x)
@@ -211,6 +217,8 @@ class Outside:
     def variables(self, x: FunctionType, way: str) -> Iterator[tuple[str, Any]]:
         """Yield the variables that a function reads from enclosing functions and its module, and its defaults."""
         if x.__code__.co_filename.startswith(OWN):
+            if hasattr(x, "__wrapped__"):  # a transform such as mg.func.grad leads to the function of the user
+                yield "", x.__wrapped__
             return
         for name, cell in zip(x.__code__.co_freevars, x.__closure__ or ()):
             value = content(cell)
@@ -236,6 +244,8 @@ class Outside:
         for name, hooks in vars(x).items():
             if name.startswith("_") and isinstance(hooks, dict) and name not in COUNTED:
                 yield f".{name}", hooks
+            elif isinstance(hooks, Hooks):
+                yield from [(f".{name}.{kind}", each) for kind, each in vars(hooks).items()]
         for kind in type(x).__mro__:
             if of_user(kind):
                 yield "", kind

@@ -305,7 +305,14 @@ def expect(got: Any, want: Any, what: str, right: Callable[[Any, Any], Any]) -> 
     if len(wrong):
         at = tuple(int(i) for i in wrong[0])
         place = f" at {list(at)}" if at else ""
-        raise Wrong(f"{what}{place} is {a[at]:.8g}, but {b[at]:.8g} was expected")
+        mine, want = apart(a[at], b[at])
+        raise Wrong(f"{what}{place} is {mine}, but {want} was expected")
+
+
+def apart(a: Any, b: Any) -> tuple[str, str]:
+    """Return the texts of two numbers, with 8 digits, or with 17 where the texts would otherwise be equal."""
+    short = f"{a:.8g}", f"{b:.8g}"
+    return short if short[0] != short[1] else (f"{a:.17g}", f"{b:.17g}")
 
 
 def as_float(got: Any, what: str) -> float:
@@ -329,6 +336,8 @@ def as_array(x: Any, what: str, kind: Any = np.float64) -> Any:
         found = "has complex elements" if np.ndim(x) else "is a complex number"
         raise Wrong(f"{what} {found}, but a real number was expected")
     try:
+        if np.asarray(x).dtype.kind in "SU":  # NumPy reads the text "3.0" as a number
+            raise TypeError
         return np.asarray(x, dtype=kind)
     except (TypeError, ValueError):
         raise Wrong(f"{what} is of type {type(x).__name__}, but numbers were expected") from None

@@ -22,7 +22,7 @@ INFIX = {
     "gt": (">", COMPARE), "ge": ("\u2265", COMPARE), "bitwise_and": ("and", COMPARE), "bitwise_or": ("or", COMPARE),
 }  # fmt: skip
 NAMES = {"sigmoid": "\u03c3", "log": "ln", "stretch": "spread", "expand": "spread", "view": "reshape", "ndtr": "\u03a6",
-         "unsqueeze": "reshape", "squeeze": "reshape"}  # fmt: skip
+         "unsqueeze": "reshape", "squeeze": "reshape", "conj_physical": "conj"}  # fmt: skip
 SAID = ("dims", "dim", "keepdim", "reverse", "to")  # names of the parameters that a formula shows
 LETTERS = "stuvwpqr"
 # Parentheses have the size of the text, because larger ones make a line of calls hard to read.
@@ -110,6 +110,13 @@ def name_of(term: Term) -> str:
     return NAMES.get(term.name, term.name)
 
 
+def tightness(leaf: str) -> int:
+    """Return the precedence of a name or a number: of a sum for a complex number with two parts."""
+    parts = leaf[1:] if leaf.lstrip("-")[:1].isdigit() and leaf.endswith("j") else ""
+    two = "+" in parts.replace("e+", "e") or "-" in parts.replace("e-", "e")
+    return SUM if two else SIGN if leaf.startswith("-") else WHOLE
+
+
 def params_text(term: Term) -> str:
     """Return the parameters that a formula shows, as in a call."""
     shown = [f"{key}={value}" for key, value in term.params.items() if key in SAID and value is not False]
@@ -132,7 +139,7 @@ class _Text:
         if names.get(id(term)):
             return self.leaf(names[id(term)])
         if not term.args:
-            return self.inside(self.leaf(term.name), SIGN if term.name.startswith("-") else WHOLE, held)
+            return self.inside(self.leaf(term.name), tightness(term.name), held)
         how: Callable[..., tuple[str, int]] | None = getattr(self, f"_{term.name}", None)
         if turned(term):
             text, tight = self._turned(term, names)

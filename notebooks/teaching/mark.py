@@ -296,7 +296,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             for n in pool.map(lambda n: mark(n, limits), notebooks):
                 n.marks = [m for m in n.marks if not given.only or m.exercise in given.only]
                 right = sum(m.result == "right" for m in n.marks)
-                print(f"{n.path}: {right} of {len(n.marks)} right, {n.seconds:.1f} s", file=sys.stderr, flush=True)
+                result = f"{right} of {len(n.marks)} right" if n.marks or n.ended else "not marked"
+                print(f"{n.path}: {result}, {n.seconds:.1f} s", file=sys.stderr, flush=True)
         except KeyboardInterrupt:  # Ctrl-C does not reach processes of other sessions
             INTERRUPTED.set()
             pool.shutdown(wait=False, cancel_futures=True)

@@ -70,6 +70,9 @@ def summary(notebooks: Sequence[Notebook]) -> Iterator[str]:
     if not of:
         return
     yield ""
+    unmarked = {n.student for n in notebooks if not n.ended} - {n.student for n in notebooks if n.marks}
+    if unmarked:
+        yield f"not marked, and not counted below: {', '.join(sorted(unmarked))}"
     students = len({n.student for n in notebooks if n.marks})
     yield f"{quantity(students, 'student')}, {quantity(len(of), 'exercise')}:"
     counts = {name: Counter(results.values()) for name, results in sorted(of.items())}

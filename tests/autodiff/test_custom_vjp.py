@@ -120,3 +120,41 @@ def test_fwd_may_call_the_function_itself() -> None:
     first, second = mg.grad(f(x, y), [x, y], create_graph=True)
     assert first.item() == pytest.approx(3.0 * math.cos(0.7)) and second.item() == pytest.approx(math.sin(0.7))
     assert mg.grad(first, x).item() == pytest.approx(-3.0 * math.sin(0.7))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.usefixtures("reference")
+def test_a_batch_runs_at_once() -> None:
+    f, ran = product()
+    x, y = mg.tensor([[0.5, -1.0], [2.0, 0.3]], dtype="float64"), mg.tensor([0.7, -2.0], dtype="float64")
+    func = mg.func
+    transforms = {
+        "vmap of grad": lambda f: func.vmap(func.grad(lambda x, y: f(x, y).sum(), (0, 1)), in_dims=(0, None)),
+        "grad of vmap": lambda f: func.grad(lambda x, y: func.vmap(f, in_dims=(0, None))(x, y).sum(), (0, 1)),
+        "grad of vmap of grad": lambda f: func.grad(
+            lambda x, y: func.vmap(func.grad(lambda x: f(x, y).sum()))(x).square().sum(), (0, 1)
+        ),
+        "vmap of vmap of grad": lambda f: func.vmap(func.vmap(func.grad(f, (0, 1))), in_dims=(0, None)),
+    }
+    for transform in transforms.values():
+        ran.clear()
+        for mine, want in zip(transform(f)(x, y), transform(lambda x, y: x.sin() * y)(x, y), strict=True):
+            assert mine.numpy() == pytest.approx(want.numpy(), abs=1e-12)
+        assert ran.count("fwd") <= 3
+
+
+@pytest.mark.usefixtures("reference")
+def test_an_unused_result_of_a_batch_has_a_gradient_of_zeros() -> None:
+    @mg.custom_vjp
+    def two(x: Any) -> Any:
+        return x * 2.0, x * 3.0
+
+    two.defvjp(lambda x: ((x * 2.0, x * 3.0), None), lambda _, g: (g[0] * 2.0 + g[1] * 3.0,))
+    assert mg.func.vmap(mg.func.grad(lambda x: two(x)[0]))(mg.tensor([1.0, 2.0])).tolist() == [2.0, 2.0]
+
+
+def test_a_wrong_gradient_names_the_line_of_the_rule() -> None:
+    f = mg.custom_vjp(lambda x: x * 1.0)
+    f.defvjp(lambda x: (x * 1.0, None), lambda _, g: (g.sum().reshape(1, 1, 1),))
+    with pytest.raises(ShapeError, match=r"backward at .*test_custom_vjp.py:\d+ must return a gradient"):
+        f(leaf([1.0, 2.0])).sum().backward()

@@ -647,6 +647,54 @@ def test_a_partial_holds_tensors_and_what_its_function_reads() -> None:
     assert w.grad.item() == 6
 
 
+def test_a_transform_reads_what_its_function_reads() -> None:
+    scale, w = 1.0, t(2, 3)
+    for transform in (mg.func.grad, mg.func.jacrev, mg.func.hessian, mg.func.vmap, mg.func.value_and_grad):
+        f = mg.jit(transform(lambda x: (x * x * w * scale).sum()))
+        for scale in (1.0, 1.0, 1.0, 5.0):
+            eager = transform(lambda x: (x * x * w * scale).sum())(t(1, 4))  # noqa: B023
+            for mine, want in zip(*(y if isinstance(y, tuple) else (y,) for y in (f(t(1, 4)), eager)), strict=True):
+                assert mine.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("name", ["vjp", "linearize"])
+def test_a_derivative_that_was_made_outside_is_refused(name: str) -> None:
+    pull = getattr(mg.func, name)(lambda x: x * x, t(3))[1]
+    assert f"call mg.func.{name} in the jitted function" in refused(lambda g: mg.func.tree_map(mg.sum, pull(g)), t(1))
+
+
+def test_a_custom_vjp_reads_what_its_rule_reads() -> None:
+    factor, kept = t(3), t(2)
+
+    @mg.custom_vjp
+    def same(x):
+        return x * 1.0
+
+    same.defvjp(lambda x: (x * 1.0, kept * 1.0), lambda kept, g: (g * kept * factor,))
+    f = mg.jit(mg.func.grad(lambda x: same(x).sum()))
+    results = [f(t(1)).tolist() for _ in range(3)]
+    factor = t(4)
+    assert [*results, f(t(1)).tolist()] == [[6], [6], [6], [8]]
+
+
+def test_hooks_and_properties_may_read_another_number() -> None:
+    scale = 1.0
+
+    class Scaled:
+        factor = property(lambda self: scale)
+
+        def __call__(self, x):
+            return x * self.factor
+
+    layer = mg.nn.Identity()
+    layer.register_forward_hook(lambda module, args, y: y * scale)
+    for f in (mg.jit(Scaled()), mg.jit(layer)):
+        results = []
+        for scale in (1.0, 1.0, 1.0, 5.0):
+            results.append(f(t(2)).item())
+        assert results == [2, 2, 2, 10]
+
+
 def test_a_node_has_the_name_and_the_place_of_the_function() -> None:
     @mg.jit
     def scaled(x):
@@ -744,8 +792,9 @@ def test_a_number_from_a_global_generator_is_reported() -> None:
     for name, draw in draws.items():
         step, x = mg.jit(lambda x, draw=draw: x * draw()), mg.ones(2)
         step(x)
-        with pytest.warns(UserWarning, match=f"draws a number from {name}"):
+        with pytest.warns(UserWarning, match=f"draws a number from {name}") as warned:
             step(x)
+        assert warned[0].filename == __file__
         assert np.array_equal(step(x).numpy(), step(x).numpy())
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -195,6 +195,25 @@ def test_a_misspelled_number_is_corrected(name: str) -> None:
         check(name, None)
 
 
+def test_two_numbers_that_differ_are_printed_differently() -> None:
+    rounded = check("01.1", lambda f, x, h: np.float32((f(x + h) - f(x - h)) / (2 * h)))
+    assert "is -1.3999999761581421, but -1.4000000000000039 was expected" in str(rounded)
+
+
+def test_a_text_is_not_a_number() -> None:
+    spelled = check("01.1", lambda f, x, h: str((f(x + h) - f(x - h)) / (2 * h)))
+    assert "is of type str, but numbers were expected" in str(spelled)
+
+
+def test_an_overflow_of_numpy_counts_and_a_missing_comma_is_named() -> None:
+    def logistic(a):
+        y = 1 / (1 + np.exp(-a))
+        return y, (y * (1 - y),)
+
+    assert "logistic(-1000.0) overflows" in str(check("02.2", logistic))
+    assert "the comma in (slope,)" in str(check("02.2", lambda a: (logistic(a)[0], logistic(a)[1][0])))
+
+
 def test_random_vectors_that_hide_a_difference_now_and_then_do_not_fail_a_right_answer() -> None:
     calls = itertools.count()
 

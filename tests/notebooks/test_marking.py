@@ -220,7 +220,8 @@ def test_the_command_writes_a_table_a_summary_and_a_csv(tmp_path: Path, capsys: 
     assert "cell 1 uses minigrad.learning.exercises, which contains the references: read the cell" in told.out
     assert "hardest: 01.1, tried without a right answer by 1 of 3 students" in told.out
     assert "3 students, 4 exercises:\n  01.1  2 right, 1 wrong  (The central difference" in told.out
-    assert "eve.ipynb: 1 of 4 right, " in told.err
+    assert "eve.ipynb: 1 of 4 right, " in told.err and "gus.ipynb: not marked, " in told.err
+    assert "\nnot marked, and not counted below: gus\n3 students" in told.out
     rows = list(csv.reader(table.open(encoding="utf-8-sig")))
     assert rows[0] == ["student", "file", "exercise", "result", "reason", "seconds"] and len(rows) == 1 + 3 * 4 + 1
     assert {row[0] for row in rows[1:]} == {"eve", "'=fay", "gus", "hal"}

@@ -246,6 +246,15 @@ def test_a_picture_that_is_kept_is_what_is_drawn_now(drawn: Path, name: str) -> 
     assert boxes(now) == boxes(kept), "run: python -m docs.pictures.draw"
 
 
+def test_the_ratio_and_the_error_of_a_nudge_add_up_to_the_slope() -> None:
+    texts = boxes((DOCS / "pictures" / "01_nudging.svg").read_text(encoding="utf-8"))
+    ratios = [float(text.strip(" =")) for text in texts if text.strip().startswith("= ")]
+    errors = [float(text.rpartition(" ")[2]) for text in texts if "so the error is" in text]
+    assert len(ratios) == len(errors) == 8 and "f does not change at all" in texts
+    for ratio, error in zip(ratios, errors):
+        assert abs(abs(ratio - 10) - error) <= max(0.006 * error, 5e-8)
+
+
 def test_the_stepper_has_a_frame_per_step() -> None:
     text = (DOCS / "pictures" / "stepper.svg").read_text(encoding="utf-8")
     assert text.count('class="frame"') == text.count(">step ") + 1 and ">gradient of x: [11, 7, 13]<" in text

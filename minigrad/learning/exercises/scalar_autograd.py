@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from minigrad.learning.grading import Exercise, Wrong, as_array, as_float, expect_close, expect_returned, tried
 
 Rule = tuple[float, tuple[float, ...]]
@@ -43,7 +45,8 @@ def expect_rule(got: Any, want: Rule, what: str) -> None:
     """Raise Wrong unless a rule returned the expected value and slopes."""
     expect_returned(got, what)
     if not isinstance(got, (tuple, list)) or len(got) != 2 or not isinstance(got[1], (tuple, list)):
-        raise Wrong(f"{what} should return a pair: the value, and a tuple of slopes; it returned {got!r}")
+        comma = "; the comma in (slope,) makes a tuple" if len(want[1]) == 1 else ""
+        raise Wrong(f"{what} should return a pair: the value, and a tuple of slopes; it returned {got!r}{comma}")
     if len(got[1]) != len(want[1]):
         raise Wrong(
             f"{what} returns {len(got[1])} slopes, but has {len(want[1])} operands: return one slope per operand"
@@ -63,8 +66,9 @@ def grade_logistic(answer: Any) -> None:
     """Test small numbers, and numbers for which exp overflows."""
     for a in (0.0, 1.5, -2.0, 30.0, -30.0, 1000.0, -1000.0):
         try:
-            got = answer(a)
-        except OverflowError:
+            with np.errstate(over="raise"):
+                got = answer(a)
+        except (OverflowError, FloatingPointError):
             raise Wrong(
                 f"logistic({a}) overflows: exp of a large positive number does, of a negative one never"
             ) from None
