@@ -196,8 +196,8 @@ def pass_macros(
 ) -> dict[str, Expand]:  # fmt: skip
     """Return the macros of a pass: F computes a term from an element of each operand of the loop and the kept term.
 
-    A loop that computes total 2 also has the macros F_2, START, JOIN and FINISH_2.  A loop of two sums down the columns
-    has F_0 and F_1.
+    A loop that computes total 2 also has the macros F_2, IDENTITY, JOIN and FINISH_2.  A loop of two sums down the
+    columns has F_0 and F_1.
 
     operands: the positions of the operands that F receives, by default those of the loop.  total: the text of the total
     at a position.  letter: the name of the macros instead of F.
@@ -209,6 +209,6 @@ def pass_macros(
     macros[letter] = macros[f"{letter}_{positions[0]}"]
     for k in loop.totals:
         macros["JOIN"] = expression_macro(JOINS[loop.kind][0])
-        macros["START"] = expression_macro(neutral_text(JOINS[loop.kind][1], compute))
+        macros["IDENTITY"] = expression_macro(neutral_text(JOINS[loop.kind][1], compute))
         macros["FINISH"] = macros[f"FINISH_{k}"] = first_arguments(fn.totals[k].finish, compute, target)
     return macros

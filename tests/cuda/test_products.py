@@ -224,7 +224,7 @@ def test_the_parts_of_a_convolution(backend, dtype):
 
 MISTAKES = [
     ("cuda.syncthreads()", "pass", "unwritten"),
-    ("row_0 + e * 4 < high", "True", "bounds"),
+    ("line_0 + e * 4 < size_0", "True", "bounds"),
     ("k_0 < deep", "True", "bounds"),
     ("if col < numbers[6]", "if col <= numbers[6]", "race"),
     ("if row < numbers[5]", "if row <= numbers[5]", "bounds race"),

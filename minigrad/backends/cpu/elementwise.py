@@ -156,10 +156,10 @@ def operand_positions(k: int, step: str, result: int | None, results: int) -> di
         return {
             f"AT_{k}": f"in_{k}[np.uint64(at_{k} + (start + i) * step_{k})]",
             f"RUN_{k}": LEFT_OUT,
-            f"STEP_OF_{k}": number,
+            f"STEP_{k}": number,
         }
     moves = step == "1"
     run = f"np.uint64(at_{k}{' + start' if moves else ''})" if result is None else f"z_{result}"
     array = f"in_{k}" if result is None else f"out_{result}"
     at = f"{array}[x_{k}{' + i' if moves else ''}]"
-    return {f"AT_{k}": at, f"STEP_OF_{k}": LEFT_OUT, f"RUN_{k}": run}
+    return {f"AT_{k}": at, f"STEP_{k}": LEFT_OUT, f"RUN_{k}": run}

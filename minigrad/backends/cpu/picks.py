@@ -40,7 +40,7 @@ def pick(in_K, work, out, N):  # type: ignore[no-untyped-def]
     n = N.n
     rank = N.rank
     value = 0.0
-    ROOMS()
+    WORKSPACES()
     only = N.chunks == 1
     joined = np.float64(0)
     weight = np.float64(0)
@@ -108,7 +108,7 @@ def pick_backward(in_K, out, N):  # type: ignore[no-untyped-def]
     n = N.n
     value = 0.0
     rank = N.rank
-    ROOMS()
+    WORKSPACES()
     share = 1.0
     line = N.shape[rank - 1] if rank > 0 else 1
     move = N.strides[0][rank - 1]

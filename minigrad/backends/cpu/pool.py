@@ -103,7 +103,7 @@ def window_words(name: str, image: DType, mean: bool) -> dict[str, Any]:
     (join, finish), lowest = MEAN if mean else LARGEST, neutral_text("lowest", image.compute)
     macros = {"LOAD_X": load_text(image, image.compute)[0], "JOIN": join, "FINISH": finish}
     return {name: Macro(expression_macro(text)) for name, text in macros.items()} | {
-        "LOWEST": lowest, "START": "T(0)" if mean else lowest, "MEAN": mean,
+        "IDENTITY": "T(0)" if mean else lowest, "MEAN": mean,
         "arrays": ("out", "counts") if mean else ("out",), "name": f"pool_{name}_{{all}}",
     }  # fmt: skip
 

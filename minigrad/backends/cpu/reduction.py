@@ -280,4 +280,4 @@ def search_words(better: ScalarFn, a: DType, label: str, kept: bool) -> dict[str
     view, index = ("in_0[at:]", "j") if label.endswith("1") else ("in_0", "at + j * step")
     macro = Macro(scalar_macro(better, a.compute, condition=True))
     name = f"{better.name}_{a.short}_{label}{'_kept' if kept else ''}"
-    return {"F": macro, "KEEP": Macro(keep_macro(kept)), "VIEW": view, "PLACE": index, "name": name}
+    return {"F": macro, "KEEP": Macro(keep_macro(kept)), "VIEW_0": view, "PLACE_0": index, "name": name}

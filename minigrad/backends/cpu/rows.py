@@ -272,7 +272,7 @@ def along(
         "ROW": LEFT_OUT if fn.result is None else extra if streamed else result,
     }  # fmt: skip
     text, totals = totals_of(fn, loops, out.compute, sliced, filled, extra if spare else result)
-    macros = {"ROOMS": [Part(rows.workspaces)], "NEXT": [Part(rows.next_band)], "FETCH": [Part(rows.fetch)],
+    macros = {"WORKSPACES": [Part(rows.workspaces)], "NEXT": [Part(rows.next_band)], "FETCH": [Part(rows.fetch)],
               "TOTALS": totals, "ALL": [take(sliced, filled)]}  # fmt: skip
     if streamed:  # stores past the caches
         text += imported("stream", "streams", f"stream, settle = streams({out.compute.itemsize})")

@@ -60,7 +60,7 @@ def carry(in_K, out, N):  # type: ignore[no-untyped-def]
         for i in range(0, length, LANES):
             x = TAIL(in_0, at + i)
             for j in range(min(LANES, length - i)):
-                acc[j] = T(F(acc[j], LOAD_0(x[PLACE])))
+                acc[j] = T(F(acc[j], LOAD_0(x[PLACE_0])))
         joined = acc[0]
         for j in range(1, LANES):
             joined = T(COMBINE(joined, acc[j]))
@@ -218,7 +218,7 @@ def search_rows(in_K, out, N):  # type: ignore[no-untyped-def]
 def search_columns(in_K, out, N):  # type: ignore[no-untyped-def]
     """Write the best elements of in_0 so far to in_1, and their positions to out, for neighbouring rows."""
     step_K = N.col[K + 1]
-    best = workspace(N.block, RAW)
+    best = workspace(N.block, ELEMENT)
     winner = workspace(N.block, np.int64)
     for unit in range(first, last):
         rest = unit // N.blocks
@@ -338,7 +338,7 @@ def scan_words(
 def search_words(better: ScalarFn, a: DType, dense: bool | tuple[bool, ...]) -> dict[str, Any]:
     """Return the words of the scan of running minima or maxima and their positions. dense: as for `views`."""
     macro = Macro(scalar_macro(better, a.compute, condition=True))
-    return {"F": macro, "RAW": "np.bool_" if a.kind == "bool" else f"np.{a.storage}"} | views(dense)
+    return {"F": macro, "ELEMENT": "np.bool_" if a.kind == "bool" else f"np.{a.storage}"} | views(dense)
 
 
 def views(dense: bool | tuple[bool, ...]) -> dict[str, str]:
@@ -351,5 +351,5 @@ def views(dense: bool | tuple[bool, ...]) -> dict[str, str]:
         return column_views(dense)
     # A run with step 1 is indexed through a slice; otherwise the loop would not be vectorised.
     if dense:
-        return {"RUN": "{0}[{1} : {1} + {2}]", "TAIL": "{0}[{1} :]", "ITEM": "{1}", "PLACE": "j"}
-    return {"RUN": "{0}", "TAIL": "{0}", "ITEM": "np.uint64({0} + {1} * {2})", "PLACE": "at + (i + j) * step"}
+        return {"RUN": "{0}[{1} : {1} + {2}]", "TAIL": "{0}[{1} :]", "ITEM": "{1}", "PLACE_0": "j"}
+    return {"RUN": "{0}", "TAIL": "{0}", "ITEM": "np.uint64({0} + {1} * {2})", "PLACE_0": "at + (i + j) * step"}

@@ -6,7 +6,7 @@ largest element of each window.  The second kernel computes, for each element of
 gradients of all windows in which this element is the largest; it adds them in their order, so that sums are the same
 in every run.
 
-Free names: `LOAD_0`, `LOAD_1`, `STORE`, `T`; `LOAD_X` for the operand that has the windows; `LOWEST`, the maximum of
+Free names: `LOAD_0`, `LOAD_1`, `STORE`, `T`; `LOAD_X` for the operand that has the windows; `IDENTITY`, the maximum of
 no elements; QUOTIENT, a division.  SPREAD: the elements of a window are not adjacent (dilation).
 """
 
@@ -61,7 +61,7 @@ def search(x, at, a, b, c, N):
 
     The position is -1 if the window has no element.
     """
-    best = LOWEST
+    best = IDENTITY
     position = np.int64(-1)
     for i in range(N.window[0]):
         p = a * N.stride[0] - N.pad[0] + i * N.dilation[0]
@@ -280,7 +280,7 @@ def pool_words(image: DType, adds: bool, average: bool, dilated: bool, long: boo
         **({"length": length, "counted": counted} if adds and average else {}),
         "LOAD_X": load_text(image, image.compute, CUDA)[0].replace("{}", "{0}"), "MEAN": average,
         "QUOTIENT": "{0} // {1}" if long else "np.int64(divide(np.uint32({0}), {2}, {3}))",
-        "LOWEST": neutral_text("lowest", image.compute), "SPREAD": dilated, "LARGEST": adds and not average,
+        "IDENTITY": neutral_text("lowest", image.compute), "SPREAD": dilated, "LARGEST": adds and not average,
     }  # fmt: skip
 
 

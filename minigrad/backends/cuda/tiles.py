@@ -149,7 +149,8 @@ def product_words(way: Way, dtypes: tuple[DType, ...], compute: np.dtype[Any]) -
     """Return the words of a product by tiles."""
     shape, words = way.tile, sides(way, dtypes, compute)
     words |= {
-        "MMA": shape.mma, "WINDOWS": way.windows, "ADDED": len(dtypes) == 3, "DENSE": not way.windows,
+        "SIDES": 2, "MMA": shape.mma, "WINDOWS": way.windows, "IMAGE_0": False, "IMAGE_1": way.windows,
+        "ADDED": len(dtypes) == 3,
         "TALL": shape.tall, "LONG": shape.long, "HIGH": shape.high,
         "BROAD": shape.broad, "DEPTH": shape.depth, "FACTOR": factor_text(compute),
         "QUOTIENT": "{0} // {1}" if way.long else "np.int64(divide(np.uint32({0}), {2}, {3}))",
@@ -171,16 +172,15 @@ def sides(way: Way, dtypes: tuple[DType, ...], compute: np.dtype[Any]) -> dict[s
     """Return how operands are copied to shared memory, and the positions there."""
     shape = way.tile
     names: dict[str, Any] = {}
-    for k, (size, outer) in enumerate(((shape.high, "ROW"), (shape.broad, "COL"))):
+    for k, size in enumerate((shape.high, shape.broad)):
         along, group = way.along[k], 8 if way.copied[k] else 1
         near = (shape.depth if along else size) // group
         first, other = f"t % {near}" + (f" * {group}" if group > 1 else ""), f"t // {near}"
         turn = shape.threads // near  # distance along the other dim of the elements that one thread loads
         copies = size * shape.depth // (group * shape.threads)
-        names |= {f"{outer}_{k}": other if along else first, f"K_{k}": first if along else other}
-        names |= {f"{outer}S_{k}": turn if along else 0, f"DEEP_{k}": 0 if along else turn}
-        names |= {f"COPIES_{k}": copies, f"LOADS_{k}": 1 if group > 1 else copies}
-        names |= {f"ASYNC_{k}": group > 1, f"STORED_{k}": group == 1}
+        names |= {f"LINE_{k}": other if along else first, f"K_{k}": first if along else other}
+        names |= {f"LINES_{k}": turn if along else 0, f"DEEP_{k}": 0 if along else turn}
+        names |= {f"COPIES_{k}": copies, f"STORED_{k}": group == 1}
         pitch = (size if not along else shape.depth) if shape.mma else size + 4
         names[f"SLICE_{k}"] = size * shape.depth if shape.mma else pitch * shape.depth
         names[f"PLACE_{k}"] = position_text(along, pitch) if shape.mma else f"({{1}}) * {pitch} + ({{0}})"
@@ -225,7 +225,7 @@ def scalar_part(way: Way, dtypes: tuple[DType, ...], compute: np.dtype[Any]) -> 
         words |= {f"WIDTH_{k}": width, f"PARTS_{k}": parts, f"GAP_{k}": size // parts}
         words |= {f"LANES_{k}": f"load_{width}", f"HELD_{k}": n}
     words |= {"KEPT": "T", "HELD": "T", "EACH": 1}
-    words |= {"ROW_T": f"t // {across} * {widths[0]}", "COL_T": f"t % {across} * {widths[1]}"}
+    words |= {"OWN_0": f"t // {across} * {widths[0]}", "OWN_1": f"t % {across} * {widths[1]}"}
     gaps = [words["GAP_0"], words["GAP_1"]]
     return words | {
         "ROW": f"{{0}} // {widths[0]} * {gaps[0]} + {{0}} % {widths[0]}",
@@ -241,8 +241,8 @@ def mma_part(way: Way, dtypes: tuple[DType, ...], compute: np.dtype[Any]) -> dic
     parts = [shape.tall // 2, shape.long // 4]  # numbers of parts of a warp: of 16 rows, and of 16 columns
     words: dict[str, Any] = {"PARTS_0": parts[0], "PARTS_1": parts[1], "HELD_0": 4 * parts[0], "HELD_1": 4 * parts[1]}
     words |= {"KEPT": "np.uint16", "HELD": "np.uint32", "EACH": 16}
-    words["ROW_T"] = f"t // 32 % {shape.down} * {shape.high // shape.down}"
-    words["COL_T"] = f"t // 32 // {shape.down} * {shape.broad // across}"
+    words["OWN_0"] = f"t // 32 % {shape.down} * {shape.high // shape.down}"
+    words["OWN_1"] = f"t // 32 // {shape.down} * {shape.broad // across}"
     for k in range(2):
         words[f"MATRICES_{k}"] = "ldmatrix" if way.along[k] else "ldmatrix_turned"
     arguments = ", ".join([*(f"{{0}}[{{1}} + {k}]" for k in range(4)), *(f"{{2}}[{{3}} + {k}]" for k in range(2))])

@@ -2,7 +2,7 @@
 
 The nest has any rank, and may have several results.  Free names, filled in by `specialize`: `F` is the op's scalar
 function.  `LOAD_K` and `STORE` are the conversions between memory and registers.  `STEP_K` is a pasted 0 or 1.  `AT_K`
-and `OUT_AT_R` are one element, after the positions `RUN_K` and `OUT_RUN_R`, or found with the steps `STEP_OF_K` and
+and `OUT_AT_R` are one element, after the positions `RUN_K` and `OUT_RUN_R`, or found with the steps `STEP_K` and
 `OUT_STEP_R`.  `HERE_K` is the operand, or `z` for an operand that is `out` itself: as two arrays, these might overlap,
 and the loop would not vectorise.  `EVALUATIONS` is the number of elements to compute in a run.  It is 1 if all operands
 have step 0; then `REPEATED` fills the other elements.
@@ -81,7 +81,7 @@ def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
     units = N.units
     chunk = N.chunk
     far_R = OUT_STEP_R
-    step_K = STEP_OF_K
+    step_K = STEP_K
     index = workspace(rank, np.int64)
     for c in range(first, last):
         lo = c * chunk

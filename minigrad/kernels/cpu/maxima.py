@@ -4,7 +4,7 @@ A maximum is searched tap by tap, in row-major order, so that the first of sever
 computed plane by plane, because windows may overlap, and is stored once.
 
 The numbers are those of `pool.py`, and a task is a plane.  Free names: `LOAD_0`, `STORE`, `T`, `LOAD_X` for the operand
-that has the windows, and `LOWEST` for the maximum of no elements.
+that has the windows, and `IDENTITY` for the maximum of no elements.
 
 `tables` has three parts.  First, for each tap along each dim: the first output for which the tap is inside the image,
 and the last such output plus 1.  Then, for each output along each dim: the first tap inside the image, or -1.  From
@@ -38,7 +38,7 @@ def search(x, N, at, tables, line, best, taps, where):  # type: ignore[no-untype
     outputs = N.out0 * O1 * O2
     whole = (outputs + ROUND - 1) // ROUND * ROUND
     for o in range(whole):
-        best[o] = LOWEST
+        best[o] = IDENTITY
         taps[o] = 0
     if N.pad0 + N.pad1 + N.pad2 > 0:
         # The first tap inside the image is the maximum until a larger element follows, even if it is the lowest value.
@@ -62,7 +62,7 @@ def search(x, N, at, tables, line, best, taps, where):  # type: ignore[no-untype
                 n = tables[2 * (M0 + M1 + c) + 1] - first2
                 if (last0 - first0) * (last1 - first1) * n < outputs:
                     for o in range(whole):
-                        line[o] = LOWEST
+                        line[o] = IDENTITY
                 start = corner + a * N.dilation0 * N.x0 + b * N.dilation1 * N.x1 + c * N.dilation2 * N.x2
                 if N.narrow:
                     for o in range(outputs):

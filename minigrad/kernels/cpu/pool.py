@@ -5,9 +5,9 @@ along a row.  A row that is shorter than a vector would leave lanes empty, so in
 read together.  A gradient is computed plane by plane, because windows may overlap, and is stored once.  The loops that
 read or return the positions of maxima are in `maxima.py`.
 
-Free names: `LOAD_0`, `STORE` and `T`.  In `pooled`, `JOIN` joins two values, `START` is its neutral element, `FINISH`
-is the last step, and `MEAN` states whether `FINISH` uses counts.  A task of `pooled` is `rows` rows of outputs of a
-plane that is not narrow, otherwise a plane.
+Free names: `LOAD_0`, `STORE` and `T`.  In `pooled`, `JOIN` joins two values, `IDENTITY` is its neutral element,
+`FINISH` is the last step, and `MEAN` states whether `FINISH` uses counts.  A task of `pooled` is `rows` rows of outputs
+of a plane that is not narrow, otherwise a plane.
 
 A number for each of three dims ends in 0, 1 and 2: sizes of the output (out) and of the image (size), windows, strides,
 paddings and dilations.  x: offset and strides of the image.  y: offset and strides of a second operand.  to: the offset
@@ -59,7 +59,7 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
             at = N.x + plane // N.channels * N.x_image + plane % N.channels * N.x_channel
             for c in range(N.window2):
                 for o in range(whole):
-                    joined[o] = START
+                    joined[o] = IDENTITY
                 for a in range(N.window0):
                     for b in range(N.window1):
                         q = at + a * N.dilation0 * N.x0 + b * N.dilation1 * N.x1 + c * N.dilation2 * N.x2
@@ -98,7 +98,7 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
         for o1 in range(part * rows, min(O1, (part + 1) * rows)):
             # `line` is a row of the image with the padding on both sides, joined over the rows of the window.
             for j in range(size):
-                line[j] = START
+                line[j] = IDENTITY
             inside = line[pad : pad + S2]
             for a in range(N.window0):
                 i0 = o0 * N.stride0 - N.pad0 + a * N.dilation0

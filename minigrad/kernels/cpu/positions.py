@@ -4,8 +4,8 @@ The loops visit elements in the order of the index, because equal values have th
 and tasks are those of `reduction.WALK`, in which a unit is a block of the reduced dim.
 
 Free names, filled in by `specialize`: `F` is true if the second value is better than the first; `LOAD_0` is the
-conversion from memory to registers.  `VIEW` and `PLACE` are a slice and an index in it if the step is 1, otherwise the
-operand and a position in it.  `KEEP` stores the value as well, if it is a result.
+conversion from memory to registers.  `VIEW_0` and `PLACE_0` are a slice and an index in it if the step is 1, otherwise
+the operand and a position in it.  `KEEP` stores the value as well, if it is a result.
 """
 
 # ruff: noqa: F821, F841
@@ -40,14 +40,14 @@ def along(in_K, values, out, N):  # type: ignore[no-untyped-def]
             winner = start
             for i in range(start, stop, 64):
                 at = base + i * step
-                x = VIEW
+                x = VIEW_0
                 count = min(64, stop - i)
                 hits = 0
                 for j in range(count):
-                    hits += 1 if F(best, LOAD_0(x[PLACE])) else 0
+                    hits += 1 if F(best, LOAD_0(x[PLACE_0])) else 0
                 if hits > 0:
                     for j in range(count):
-                        value = LOAD_0(x[PLACE])
+                        value = LOAD_0(x[PLACE_0])
                         if F(best, value):
                             best = value
                             winner = i + j
@@ -77,16 +77,16 @@ def across(in_K, values, out, N):  # type: ignore[no-untyped-def]
             to = N.to + p * N.copy + col * N.to_step
             walk(rest, N.sizes, base=N.steps, to=N.to_steps)
             at = base + p * size * N.row_step
-            x = VIEW
+            x = VIEW_0
             for j in range(count):
-                best[j] = LOAD_0(x[PLACE])
+                best[j] = LOAD_0(x[PLACE_0])
                 winner[j] = p * size
             for i in range(p * size + 1, min(N.rows, (p + 1) * size)):
                 at += N.row_step
-                x = VIEW
+                x = VIEW_0
                 for j in range(count):
                     held = best[j]
-                    value = LOAD_0(x[PLACE])
+                    value = LOAD_0(x[PLACE_0])
                     wins = F(held, value)
                     best[j] = value if wins else held
                     winner[j] = i if wins else winner[j]

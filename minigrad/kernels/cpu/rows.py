@@ -2,7 +2,7 @@
 
 The nests are `rows` and `columns`, and those of `picks.py`.  `specialize` fills in their free names.  Rows at equal
 distances are computed in bands, pass by pass, because the vectors of one short row depend on each other, and those of
-several rows do not.  `ROOMS` allocates the scratch rows, `NEXT` begins a band, `FETCH` fills its scratch rows, and
+several rows do not.  `WORKSPACES` allocates the scratch rows, `NEXT` begins a band, `FETCH` fills its scratch rows, and
 `TAKE` makes the operands' rows in the register dtype: x_0 and so on.  `TOTALS` computes the totals of a band in the
 order of `RowFn.passes`: with `sums` and `largest` along memory, with `down` across it.  `ROW` is the position of the
 result, `KEPT` that of the last total's terms, `F` the result, `G_0` a term of a sum down the columns.  In the
@@ -30,7 +30,7 @@ COLUMNS = Fields("blocks block cols n value rank", "shape[rank]", "offset step c
 def sums(in_K, GIVEN):  # type: ignore[no-untyped-def]
     """Return several independent sums over a row, computed in one loop."""
     for t in each(FOUND):
-        total_t = START()
+        total_t = IDENTITY()
     for j in range(n):
         for t in each(FOUND):
             term = T(F_t(in_K[j]))
@@ -139,7 +139,7 @@ def rows(in_K, out, N):  # type: ignore[no-untyped-def]
     n = N.n
     rank = N.rank
     value = np.int64(N.value).view(np.float64)
-    ROOMS()
+    WORKSPACES()
     line = N.shape[rank - 1] if rank > 0 else 1
     move = N.strides[0][rank - 1]
     move_K = N.strides[K + 1][rank - 1]
@@ -195,7 +195,7 @@ def rows(in_K, out, N):  # type: ignore[no-untyped-def]
 def down():  # type: ignore[no-untyped-def]
     """Compute one total of each of `count` columns side by side."""
     for j in range(count):
-        TOTAL[j] = START()
+        TOTAL[j] = IDENTITY()
     p_K = at_K
     for _ in range(n):
         x_K = VIEW_K

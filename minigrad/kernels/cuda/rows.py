@@ -127,7 +127,7 @@ def fetch():
 
 def total():
     """Compute one total: each lane joins the terms of its elements, and a tree joins the lanes."""
-    TOTAL = START()
+    TOTAL = IDENTITY()
     OVER()
     TOTAL = T(FINISH(OF_GROUP(TOTAL)[0], T(n), value))
 

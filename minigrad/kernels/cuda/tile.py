@@ -4,9 +4,10 @@ All threads copy a slice of both operands to shared memory.  Then each thread mu
 registers, or with MMA its share of a warp's product on the tensor cores.  Shared memory has STAGES slices: while one is
 multiplied, the next ones are being copied, and one barrier per slice is enough.
 
-With `if ASYNC_K:`, an operand is copied by 16 bytes at a time, without registers.  Otherwise elements are loaded one by
-one, converted, and stored after the multiplications.  Consecutive threads load along the dim ALONG_K.  PLACE_K is the
-position of an element of a slice; neither the stores nor the loads of a warp have bank conflicts.
+Side 0 is the left operand and its rows, side 1 the right operand and its columns.  With `if STORED_s:`, elements are
+loaded one by one, converted, and stored after the multiplications; otherwise an operand is copied by 16 bytes at a
+time, without registers.  PLACE_s is the position of an element of a slice; neither the stores nor the loads of a warp
+have bank conflicts.
 
 With WINDOWS, the right operand is an image that is read through windows.  A column is an output, and an inner index is
 a channel and a tap, or the other way round; each has four dims.  Elements outside the image are 0.
@@ -86,28 +87,26 @@ TILES = Fields(NUMBERS, " ".join([f"{name}[{length}]" for length, names in LENGT
 @loop(TILES)
 def tiles(in_K, out, N):
     """out = alpha * in_0 @ in_1 + beta * in_2, without the sum if there is no in_2."""
-    left = cuda.shared.array(STAGES * SLICE_0, KEPT, alignment=16)
-    right = cuda.shared.array(STAGES * SLICE_1, KEPT, alignment=16)
-    if STORED_0:
-        ahead_0 = cuda.local.array(LOADS_0, KEPT)
-    if STORED_1:
-        ahead_1 = cuda.local.array(LOADS_1, KEPT)
-    x = cuda.local.array(HELD_0, HELD)
-    y = cuda.local.array(HELD_1, HELD)
+    for s in each(SIDES):
+        shared_s = cuda.shared.array(STAGES * SLICE_s, KEPT, alignment=16)
+    for s in each(SIDES):
+        if STORED_s:
+            ahead_s = cuda.local.array(COPIES_s, KEPT)
+    for s in each(SIDES):
+        x_s = cuda.local.array(HELD_s, HELD)
     acc = cuda.local.array(TALL * LONG, T)
     t = np.int64(cuda.threadIdx.x)
     lane = t % 32
-    row_0 = ROW_0
-    k_0 = K_0
-    col_1 = COL_1
-    k_1 = K_1
-    row_t = ROW_T
-    col_t = COL_T
+    for s in each(SIDES):
+        line_s = LINE_s
+        k_s = K_s
+    for s in each(SIDES):
+        own_s = OWN_s
     if WINDOWS:
-        step_0 = ROWS_0 * N.am
+        step_0 = LINES_0 * N.am
     else:
-        step_0 = ROWS_0 * N.am + DEEP_0 * N.ak
-        step_1 = COLS_1 * N.bn + DEEP_1 * N.bk
+        step_0 = LINES_0 * N.am + DEEP_0 * N.ak
+        step_1 = LINES_1 * N.bn + DEEP_1 * N.bk
     task = np.int64(cuda.blockIdx.y) * cuda.gridDim.x + cuda.blockIdx.x
     if task < N.tasks:
         # The task determines the tile, the part of the inner dim, and the matrix of the batch.
@@ -119,102 +118,87 @@ def tiles(in_K, out, N):
         height = min(N.down - band * BAND, np.int64(BAND))
         row0 = (band * BAND + tile % height) * HIGH
         col0 = tile // height * BROAD
-        a = N.a + (row0 + row_0) * N.am
+        a = N.a + (row0 + line_0) * N.am
         b = N.b
         walk(batch, N.sizes, a=N.a_steps, b=N.b_steps)
         start = part * N.deep
         length = min(N.length - start, N.deep)
         steps = np.int32((length + DEPTH - 1) // DEPTH)
-        high = np.int32(min(N.rows - row0, np.int64(HIGH)))
-        broad = np.int32(min(N.cols - col0, np.int64(BROAD)))
+        size_0 = np.int32(min(N.rows - row0, np.int64(HIGH)))
+        size_1 = np.int32(min(N.cols - col0, np.int64(BROAD)))
         for e in range(TALL * LONG):
             acc[e] = T(0)
         if WINDOWS:
-            m0, m1, m2, m3 = apart(col0 + col_1, N)
+            m0, m1, m2, m3 = apart(col0 + line_1, N)
             b += m0 * N.b_col[0] + m1 * N.b_col[1] + m2 * N.b_col[2] + m3 * N.b_col[3]
             p0 = N.low[0] + m1 * N.col_move[0]
             p1 = N.low[1] + m2 * N.col_move[1]
             p2 = N.low[2] + m3 * N.col_move[2]
         else:
             a += (start + k_0) * N.ak
-            b += (col0 + col_1) * N.bn + (start + k_1) * N.bk
+            b += (col0 + line_1) * N.bn + (start + k_1) * N.bk
         step = np.int32(0)
         while step < steps + STAGES - 1:
             slot = np.uint32(step) % np.uint32(STAGES)
             if step < steps:
                 # Load the next slice: into shared memory, or into registers first.
                 deep = np.int32(min(length - step * DEPTH, np.int64(DEPTH)))
+                at_1 = b
                 if WINDOWS:
                     k = start + step * DEPTH
-                    at = left_of(k + k_0, a, N)
+                    at_0 = left_of(k + k_0, a, N)
                 else:
-                    at = a
+                    at_0 = a
                     a += DEPTH * N.ak
-                for e in range(COPIES_0):
-                    inside = row_0 + e * ROWS_0 < high and k_0 + e * DEEP_0 < deep
-                    if ASYNC_0:
-                        position = slot * SLICE_0 + PLACE_0(row_0 + e * ROWS_0, k_0 + e * DEEP_0)
-                        copy_async(left, position, in_0, at + e * step_0 if inside else N.a, 8 if inside else 0)
-                    else:
-                        ahead_0[e] = TAKE_0(in_0[at + e * step_0]) if inside else KEPT(0)
-                for e in range(COPIES_1):
-                    inside = col_1 + e * COLS_1 < broad and k_1 + e * DEEP_1 < deep
-                    if WINDOWS:
-                        where = seen(k + k_1 + e * DEEP_1, b, p0, p1, p2, N)
-                        inside = inside and where >= 0
-                    else:
-                        where = b + e * step_1
-                    if ASYNC_1:
-                        position = slot * SLICE_1 + PLACE_1(col_1 + e * COLS_1, k_1 + e * DEEP_1)
-                        copy_async(right, position, in_1, where if inside else N.b, 8 if inside else 0)
-                    else:
-                        ahead_1[e] = TAKE_1(in_1[where]) if inside else KEPT(0)
-                if DENSE:
                     b += DEPTH * N.bk
+                for s in each(SIDES):
+                    for e in range(COPIES_s):
+                        inside = line_s + e * LINES_s < size_s and k_s + e * DEEP_s < deep
+                        if IMAGE_s:
+                            where = seen(k + k_s + e * DEEP_s, at_s, p0, p1, p2, N)
+                            inside = inside and where >= 0
+                        else:
+                            where = at_s + e * step_s
+                        if STORED_s:
+                            ahead_s[e] = TAKE_s(in_s[where]) if inside else KEPT(0)
+                        else:
+                            # Outside, no byte is copied; the position only has to exist.
+                            position = slot * SLICE_s + PLACE_s(line_s + e * LINES_s, k_s + e * DEEP_s)
+                            copy_async(shared_s, position, in_s, where if inside else 0, 8 if inside else 0)
             if ASYNC:
                 copies_sent()
-            if step >= STAGES - 1 and row_t < high and col_t < broad:
+            if step >= STAGES - 1 and own_0 < size_0 and own_1 < size_1:
                 # Multiply the slice that was copied first.
-                from_0 = (step + 1) % STAGES * SLICE_0
-                from_1 = (step + 1) % STAGES * SLICE_1
+                for s in each(SIDES):
+                    from_s = (step + 1) % STAGES * SLICE_s
                 for kk in range(0, DEPTH, EACH):
                     if MMA:
-                        for i in range(PARTS_0):
-                            v = MATRICES_0(left, from_0 + FRAGMENT_0(row_t, i, kk))
-                            for q in range(4):
-                                x[i * 4 + q] = v[q]
-                        for j in range(PARTS_1):
-                            v = MATRICES_1(right, from_1 + FRAGMENT_1(col_t, j, kk))
-                            for q in range(4):
-                                y[j * 4 + q] = v[q]
+                        for s in each(SIDES):
+                            for i in range(PARTS_s):
+                                v = MATRICES_s(shared_s, from_s + FRAGMENT_s(own_s, i, kk))
+                                for q in range(4):
+                                    x_s[i * 4 + q] = v[q]
                         for i in range(PARTS_0):
                             for j in range(2 * PARTS_1):
                                 sums = (i * 2 * PARTS_1 + j) * 4
-                                w = MULTIPLY(x, i * 4, y, j * 2, acc, sums)
+                                w = MULTIPLY(x_0, i * 4, x_1, j * 2, acc, sums)
                                 for q in range(4):
                                     acc[sums + q] = w[q]
                     else:
-                        for i in range(PARTS_0):
-                            v = LANES_0(left, from_0 + PLACE_0(row_t + i * GAP_0, kk))
-                            for q in range(WIDTH_0):
-                                x[i * WIDTH_0 + q] = v[q]
-                        for j in range(PARTS_1):
-                            v = LANES_1(right, from_1 + PLACE_1(col_t + j * GAP_1, kk))
-                            for q in range(WIDTH_1):
-                                y[j * WIDTH_1 + q] = v[q]
-                        for i in range(HELD_0):
-                            for j in range(HELD_1):
-                                acc[i * HELD_1 + j] = T(acc[i * HELD_1 + j] + T(x[i] * y[j]))
-            if STORED_0:
-                if step < steps:
-                    for e in range(COPIES_0):
-                        position = slot * SLICE_0 + PLACE_0(row_0 + e * ROWS_0, k_0 + e * DEEP_0)
-                        store_1(left, position, (ahead_0[e],))
-            if STORED_1:
-                if step < steps:
-                    for e in range(COPIES_1):
-                        position = slot * SLICE_1 + PLACE_1(col_1 + e * COLS_1, k_1 + e * DEEP_1)
-                        store_1(right, position, (ahead_1[e],))
+                        for s in each(SIDES):
+                            for i in range(PARTS_s):
+                                v = LANES_s(shared_s, from_s + PLACE_s(own_s + i * GAP_s, kk))
+                                for q in range(WIDTH_s):
+                                    x_s[i * WIDTH_s + q] = v[q]
+                        for i in range(TALL):
+                            for j in range(LONG):
+                                acc[i * LONG + j] = T(acc[i * LONG + j] + T(x_0[i] * x_1[j]))
+            for s in each(SIDES):
+                if STORED_s:
+                    if step < steps:
+                        for e in range(COPIES_s):
+                            position = slot * SLICE_s + PLACE_s(line_s + e * LINES_s, k_s + e * DEEP_s)
+                            store_1(shared_s, position, (ahead_s[e],))
             if ASYNC:
                 LANDED()
             cuda.syncthreads()
@@ -227,7 +211,7 @@ def tiles(in_K, out, N):
         batch = task // (N.down * N.across * N.pieces)
         walk(batch, N.sizes, c=N.c_steps, to=N.to_steps)
         for j in range(LONG):
-            col = col0 + col_t + COLUMN(j)
+            col = col0 + own_1 + COLUMN(j)
             if col < N.cols:
                 if WINDOWS:
                     m0, m1, m2, m3 = apart(col, N)
@@ -235,7 +219,7 @@ def tiles(in_K, out, N):
                 else:
                     at = to + col * N.on
                 for i in range(TALL):
-                    row = row0 + row_t + ROW(i)
+                    row = row0 + own_0 + ROW(i)
                     if row < N.rows:
                         value = T(alpha * acc[ENTRY(i, j)])
                         if ADDED:
