@@ -84,7 +84,8 @@ def probed(op: Op, base: CallPlan) -> tuple[Any, ...]:
         if not set(np.ravel(moves[0])) <= {0, 1} or np.any(moves[0] * FAR != moves[1]):
             return ()
         masks.append(moves[0])
-        first = first - (spec.layout.offset + (start_of(spec.layout, base.params) if indexed else 0)) * moves[0]
+        start = start_of(spec.layout, base.params) if indexed else 0
+        first = first - (spec.layout.offset + (start or 0)) * moves[0]
     return base, first, masks
 
 
@@ -169,7 +170,7 @@ class Shifted(Launch):
     __slots__ = ("changed", "origin")
 
     def __init__(self, origin: Launch, changed: Any) -> None:
-        self.origin, self.changed = origin, changed
+        self.origin, self.changed = origin, changed  # type: ignore[misc]  # a slot instead of the property
         self.arguments, self.temporaries = origin.arguments, origin.temporaries
         self.flags, self.always_fails, self.limits = (), False, None
 
