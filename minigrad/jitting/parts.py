@@ -17,8 +17,10 @@ SCALARS: Any = [x.op.scalar for x in (real_copy, imag_copy)]  # type: ignore[att
 
 def is_copy_of_parts(item: Any) -> bool:
     """Return whether a launch computes `real_copy` or `imag_copy`."""
-    requests: list[Any] = [] if isinstance(item, HostCall) else [*item.launch.origin.requests]
-    return len(requests) == 1 and isinstance(requests[0], Elementwise) and requests[0].scalar in SCALARS
+    if isinstance(item, HostCall):
+        return False
+    parts = item.launch.origin.parts  # a list of all requests would take longer, for each launch of a long program
+    return len(parts) == 1 and isinstance(parts[0].request, Elementwise) and parts[0].request.scalar in SCALARS
 
 
 def view_of(item: Any) -> tuple[int, int]:

@@ -61,10 +61,10 @@ class Slots:
         self.repeat = repeat
         columns = [items[repeat.first + k : repeat.end : repeat.period] for k in range(repeat.period)]
         views = [views_of(item.launch.origin) for item in repeat.round(items, repeat.sample)]
-        self.slots = np.hstack([slots_of(column, buffers) for column, (buffers, _) in zip(columns, views)])
+        self.slots = np.hstack([slot_matrix(column, buffers) for column, (buffers, _) in zip(columns, views)])
         self.offsets: NDArray[np.int64] | None = None
         if any(item.launch is not column[0].launch for column in columns for item in column):
-            self.offsets = np.hstack([offsets_of(column, at) for column, (_, at) in zip(columns, views)])
+            self.offsets = np.hstack([offset_matrix(column, at) for column, (_, at) in zip(columns, views)])
         self.same, self.alike = self.firsts(self.slots[repeat.sample].tolist()), self.firsts(self.views(repeat.sample))
         self.column = {view: k for k, view in reversed([*enumerate(self.views(repeat.sample))])}
         self.column |= {(slot, None): k for k, slot in reversed([*enumerate(self.slots[repeat.sample].tolist())])}
@@ -128,12 +128,12 @@ def views_of(launch: Launch) -> tuple[list[int], list[int]]:
     return [*buffers, *[k for k, _ in more]], [*[first.get(k, -1) for k in buffers], *more.values()]
 
 
-def slots_of(column: Sequence[Item], buffers: list[int]) -> NDArray[np.int64]:
+def slot_matrix(column: Sequence[Item], buffers: list[int]) -> NDArray[np.int64]:
     """Return the slots of equal launches, one launch per row, for each view; see `views_of`."""
     return np.array([item.slots for item in column], np.int64).reshape(len(column), -1)[:, buffers]
 
 
-def offsets_of(column: Sequence[Item], at: list[int]) -> NDArray[np.int64]:
+def offset_matrix(column: Sequence[Item], at: list[int]) -> NDArray[np.int64]:
     """Return the offset of each view of equal launches, one launch per row; see `views_of`."""
     launch = column[0].launch
     if all(item.launch is launch for item in column):

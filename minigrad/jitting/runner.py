@@ -232,18 +232,24 @@ class Table:
         offset, or an array that contains a byte offset.
         """
         self.flag = np.zeros(8, np.int64)
-        self.kept: list[Any] = [self.flag, steps]
-        flag, known = self.flag.ctypes.data, dict[int, int]()
+        flag, size, known = self.flag.ctypes.data, 0, dict[int, int]()
         cells: list[int] = []  # the tables of all rows, one after the other
         words: list[int] = []
+        arrays: list[Any] = []
         for step in steps:
             kernel: Any = step.kernel
-            numbers = step.numbers
             words += (kernel.address, len(cells), kernel.kind == "shared", NEVER)
-            # The address of an array is read once, because NumPy takes a microsecond for it.
-            cells += (flag, known.get(id(numbers)) or known.setdefault(id(numbers), numbers.ctypes.data))
+            at = known.get(id(step.numbers))
+            if at is None:
+                at = known[id(step.numbers)] = size
+                arrays.append(step.numbers)
+                size += len(step.numbers)
+            cells += (flag, at)
             cells += step.slots
         self.cells, self.rows = np.array(cells, np.int64), np.array(words, np.int64)
+        numbers = np.concatenate(arrays)  # copies next to each other, which a call reads faster
+        self.cells[self.rows[1::4] + 1] = numbers.ctypes.data + 8 * self.cells[self.rows[1::4] + 1]
+        self.kept: list[Any] = [self.flag, numbers]
         self.patches = self.placed(place)
         self.rows[1::4] = self.cells.ctypes.data + 8 * self.rows[1::4]
         self.count, kinds = len(steps), {step.kernel.kind for step in steps}  # type: ignore[attr-defined]
