@@ -81,7 +81,7 @@ def grade_complex_step(answer: Any) -> None:
         ("sin(z)", cmath.sin, math.cos, -2.2),
     ):
         got, want = as_float(answer(f, x), f"complex_step of {name}"), slope(x)
-        if abs(got - want) > 1e-14 * max(1.0, abs(want)):
+        if not abs(got - want) <= 1e-14 * max(1.0, abs(want)):  # nan is wrong too
             raise Wrong(f"the derivative of {name} at {x} is {want!r}, but yours is {got!r}{advice(got, want)}")
 
 
@@ -89,7 +89,7 @@ def advice(got: float, want: float) -> str:
     """Return advice for a complex step whose result shows its mistake, otherwise ""."""
     if got == 0:
         return ": did the step go along the imaginary axis?"
-    if abs(got - want) > 0.01 * max(1.0, abs(want)):
+    if not abs(got - want) <= 0.01 * max(1.0, abs(want)):
         return ""
     return (
         ": a step along the imaginary axis needs no subtraction, so it may be as small as 1e-30, but not smaller than "
