@@ -25,13 +25,6 @@ REMEDIES: dict[int | None, str] = {
 }  # fmt: skip
 
 
-def program(text: str) -> str:
-    """Return the path of a script, for argparse."""
-    if not os.path.isfile(text):
-        raise argparse.ArgumentTypeError(f"there is no file {text!r}; pass the path of a Python script")
-    return text
-
-
 def positive(text: str) -> int:
     """Return the int of at least 1 that a text represents, for argparse."""
     if not text.isdecimal() or int(text) < 1:
@@ -113,7 +106,7 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     warmup.add_argument("--jobs", type=positive, help="number of processes (default: the number of processors)")
     warmup.add_argument(
-        "script", nargs="?", type=program, help="script that is run once; only the kernels that it needs are compiled"
+        "script", nargs="?", help="script that is run once; only the kernels that it needs are compiled"
     )
     warmup.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
     pack = commands.add_parser(
@@ -135,7 +128,7 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     pack.add_argument("--jobs", type=positive, help="number of processes (default: the number of processors)")
     several = commands.add_parser("run", help="start a script in several processes that communicate by mg.dist")
     several.add_argument("-n", type=positive, required=True, dest="count", help="number of processes")
-    several.add_argument("script", type=program, help="script that each process runs")
+    several.add_argument("script", help="script that each process runs")
     several.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
     where = commands.add_parser("where", help="print the files of a name: its declaration, gradient, kernels and tests")
     where.add_argument("name", help="a name, such as softmax or nn.Linear, or syntax, such as 'x[mask] = v'")
@@ -175,6 +168,9 @@ def run(options: argparse.Namespace) -> int:
         from minigrad.cli.demo import run as run_demo
 
         return run_demo(options.epochs, options.out)
+    script = getattr(options, "script", None)
+    if script and not os.path.isfile(script):
+        raise SystemExit(f"{options.command}: there is no file {script!r}; pass the path of a Python script")
     if options.command == "warmup":
         from minigrad.cli.warmup import run as run_warmup
         from minigrad.cli.warmup import run_script

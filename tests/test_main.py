@@ -330,10 +330,9 @@ def test_the_help_describes_each_command_and_argument_by_a_phrase(capsys, monkey
 
 
 @pytest.mark.parametrize("command", [["warmup"], ["run", "-n", "2"]])
-def test_a_script_that_does_not_exist_ends_in_a_sentence(command, capsys):
-    with pytest.raises(SystemExit):
+def test_a_script_that_does_not_exist_ends_in_a_sentence(command):
+    with pytest.raises(SystemExit, match=r"there is no file 'nowhere[.]py'; pass the path of a Python script"):
         main([*command, "nowhere.py"])
-    assert "there is no file 'nowhere.py'; pass the path of a Python script" in capsys.readouterr().err
 
 
 def test_warmup_without_a_cache_ends_in_a_sentence(capsys, tmp_path):

@@ -160,8 +160,8 @@ def rule_of(custom: custom_vjp) -> type[Function]:
 
     backward.__wrapped__ = bwd  # type: ignore[attr-defined]  # messages name the line of the user's rule
     methods = {
-        "forward": staticmethod(forward), "setup_context": staticmethod(setup_context),
-        "backward": staticmethod(backward), "generate_vmap_rule": True, "__doc__": custom.fun.__doc__ or custom.__name__,
+        "forward": staticmethod(forward), "setup_context": staticmethod(setup_context), "generate_vmap_rule": True,
+        "backward": staticmethod(backward), "__doc__": custom.fun.__doc__ or custom.__name__,
     }  # fmt: skip
     return type(custom.__name__, (Function,), methods)
 

@@ -293,8 +293,8 @@ def generated(cls: Any, size: int, dims: tuple[int | None, ...]) -> Any:
         return tuple([g if g is None or d == 0 else sum(g, 0) for g, d in zip(parts, dims)])
 
     methods = {"forward": forward, "setup_context": setup_context, "backward": backward}
-    known = {name: staticmethod(f) for name, f in methods.items()}
-    return type(f"{cls.__name__}Generated", cls.__bases__, {**known, "generate_vmap_rule": True})
+    known = {"generate_vmap_rule": True, **{name: staticmethod(f) for name, f in methods.items()}}
+    return type(f"{cls.__name__}Generated", cls.__bases__, known)
 
 
 def weakly(method: Any) -> Callable[..., Any]:

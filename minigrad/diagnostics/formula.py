@@ -50,9 +50,10 @@ class Term:
 
 
 def number(value: Any) -> str:
-    """Return a number as text, floats with six significant digits, and complex numbers without a part that is 0."""
-    if isinstance(value, complex) and 0 in (value.real, value.imag):
-        return f"{value.imag:.6g}j" if value.imag else f"{value.real:.6g}"
+    """Return a number as text, floats with six significant digits, both parts of a complex number in parentheses."""
+    if isinstance(value, complex):
+        real, imag = f"{value.real:.6g}", f"{value.imag:.6g}j"
+        return f"({value:.6g})" if value.real and value.imag else imag if value.imag else real
     return str(value) if isinstance(value, bool | int) else f"{value:.6g}"
 
 

@@ -164,11 +164,8 @@ def check_like(name: str, what: str, t: Any, whose: str, x: Tensor) -> None:
         )
     if t.device is not x.device:
         if str(t.device) == str(x.device):  # one of the two tensors belongs to a recording
-            raise RecordingError(
-                f"{name}: mg.jit cannot record a function that mg.func.{name} returned outside the jitted function; "
-                f"call mg.func.{name} in the jitted function",
-                op=name,
-            )
+            remedy = f"call mg.func.{name} in the jitted function"
+            raise RecordingError(f"{name}: mg.jit cannot record a function that {name} returned before; {remedy}")
         raise DeviceError(
             f"{name}: the {what} must be on {x.device} like the {whose} {describe(x)}, got a tensor on {t.device}; "
             f"move the tensor with .to('{x.device}')",

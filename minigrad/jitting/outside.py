@@ -186,9 +186,7 @@ class Outside:
         elif isinstance(x, type):
             yield from self.attributes(x, way) if of_user(x) else ()
         elif hasattr(x, "__wrapped__") and callable(x):
-            yield "", x.__wrapped__
-            if isinstance(x, custom_vjp):
-                yield from [("", x.fwd), ("", x.bwd)]
+            yield from [("", x.__wrapped__), *([("", x.fwd), ("", x.bwd)] if isinstance(x, custom_vjp) else [])]
         elif of_user(type(x)):
             yield from self.attributes(x, way)
             yield "", type(x)

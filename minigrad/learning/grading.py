@@ -305,14 +305,8 @@ def expect(got: Any, want: Any, what: str, right: Callable[[Any, Any], Any]) -> 
     if len(wrong):
         at = tuple(int(i) for i in wrong[0])
         place = f" at {list(at)}" if at else ""
-        mine, want = apart(a[at], b[at])
-        raise Wrong(f"{what}{place} is {mine}, but {want} was expected")
-
-
-def apart(a: Any, b: Any) -> tuple[str, str]:
-    """Return the texts of two numbers, with 8 digits, or with 17 where the texts would otherwise be equal."""
-    short = f"{a:.8g}", f"{b:.8g}"
-    return short if short[0] != short[1] else (f"{a:.17g}", f"{b:.17g}")
+        digits = 8 if f"{a[at]:.8g}" != f"{b[at]:.8g}" else 17  # the two texts should differ
+        raise Wrong(f"{what}{place} is {a[at]:.{digits}g}, but {b[at]:.{digits}g} was expected")
 
 
 def as_float(got: Any, what: str) -> float:

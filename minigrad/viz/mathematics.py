@@ -110,13 +110,6 @@ def name_of(term: Term) -> str:
     return NAMES.get(term.name, term.name)
 
 
-def tightness(leaf: str) -> int:
-    """Return the precedence of a name or a number: of a sum for a complex number with two parts."""
-    parts = leaf[1:] if leaf.lstrip("-")[:1].isdigit() and leaf.endswith("j") else ""
-    two = "+" in parts.replace("e+", "e") or "-" in parts.replace("e-", "e")
-    return SUM if two else SIGN if leaf.startswith("-") else WHOLE
-
-
 def params_text(term: Term) -> str:
     """Return the parameters that a formula shows, as in a call."""
     shown = [f"{key}={value}" for key, value in term.params.items() if key in SAID and value is not False]
@@ -139,7 +132,7 @@ class _Text:
         if names.get(id(term)):
             return self.leaf(names[id(term)])
         if not term.args:
-            return self.inside(self.leaf(term.name), tightness(term.name), held)
+            return self.inside(self.leaf(term.name), SIGN if term.name.startswith("-") else WHOLE, held)
         how: Callable[..., tuple[str, int]] | None = getattr(self, f"_{term.name}", None)
         if turned(term):
             text, tight = self._turned(term, names)

@@ -72,6 +72,11 @@ def _holds_of_any_shape(f: Any, rule: Any, x: Any) -> Any:
     return bool(abs(np.sum(rule(g, x)) - np.sum(_numeric(f, g, x))) <= x.size * _tolerance(f, g, x))
 
 
+def _holds_by_broadcasting(f: Any, rule: Any, x: Any) -> Any:
+    g = _weights(f, x)
+    return bool(np.abs(rule(g, x) - _numeric(f, g, x)).max() <= _tolerance(f, g, x))
+
+
 def _holds_at_the_first(f: Any, rule: Any, x: Any) -> Any:
     g = _weights(f, x)
     found = np.asarray(rule(g, x))
@@ -183,6 +188,7 @@ WRONG: dict[str, list[Any]] = {
         _holds_by_a_percent,
         _holds_with_nan,
         _holds_of_any_shape,
+        _holds_by_broadcasting,
         _holds_at_the_first,
         _holds_and_leaves_x_changed,
         lambda f, rule, x: False,

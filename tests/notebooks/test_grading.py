@@ -214,6 +214,27 @@ def test_an_overflow_of_numpy_counts_and_a_missing_comma_is_named() -> None:
     assert "the comma in (slope,)" in str(check("02.2", lambda a: (logistic(a)[0], logistic(a)[1][0])))
 
 
+def poisoned(value: Any) -> Any:
+    """The value with nan instead of each float, in arrays and containers too."""
+    if isinstance(value, (tuple, list)):
+        return type(value)([poisoned(each) for each in value])
+    if isinstance(value, (float, np.floating)):
+        return float("nan")
+    return value * np.nan if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
+
+
+@pytest.mark.parametrize("name", [name for name in EXERCISES if name[:2] in ("01", "02", "06", "08")])
+def test_nan_is_not_right(name: str) -> None:
+    reference, changed = EXERCISES[name].reference, []
+
+    def answer(*args: Any) -> Any:
+        result = reference(*args)
+        changed.append(repr(poisoned(result)) != repr(result))
+        return poisoned(result)
+
+    assert not (check(name, answer) and any(changed))
+
+
 def test_random_vectors_that_hide_a_difference_now_and_then_do_not_fail_a_right_answer() -> None:
     calls = itertools.count()
 

@@ -71,6 +71,7 @@ RULES: tuple[tuple[str, Map, Rule, bool], ...] = (
     ("tanh, wrong at one element", np.tanh, wrong_at_one, False),
     ("tanh, with nan at one element", np.tanh, nan_at_one, False),
     ("tanh, with one number for all of the gradient", np.tanh, lambda g, x: tanh_rule(g, x).sum(), False),
+    ("tanh, with right values and one dim too many", np.tanh, lambda g, x: tanh_rule(g, x)[None], False),
     ("softmax, twice too large", softmax, lambda g, x: 2 * softmax_rule(g, x), False),
     ("softmax with a rule that returns zeros", softmax, lambda g, x: np.zeros_like(x), False),
     ("exp, wrong by a hundredth of a percent", np.exp, lambda g, x: 1.0001 * g * np.exp(x), False),
@@ -89,7 +90,7 @@ def grade_holds(answer: Any) -> None:
             if not isinstance(got, (bool, np.bool_)):
                 raise Wrong(f"holds(f, rule, x) should return True or False, but returned {type(got).__name__}")
             if bool(got) is not right:
-                said = "accuses" if right else "lets pass"
+                said = "rejects" if right else "accepts"
                 raise Wrong(f"your checker {said} {name}, at a point of shape {x.shape}")
             if not np.array_equal(x, point):
                 raise Wrong("your checker changes x: perturb a copy, or restore the element")

@@ -37,12 +37,8 @@ def grade_richardson(answer: Any) -> None:
             raise Wrong(
                 f"{what} is {got:.8g}, three times the expected value: c has cancelled, but three derivatives remain"
             )
-        if isinstance(got, float) and not math.isclose(got, want, rel_tol=1e-9):
-            raise Wrong(
-                f"{what} is {got:.8g}, but {want:.8g} was expected: central returns "
-                f"{central(lambda t: t**4, x, h):.8g} with h and {central(lambda t: t**4, x, h / 2):.8g} with h/2"
-            )
-        expect_close(got, want, what, 1e-9)
+        parts = [f"{central(lambda t: t**4, x, each):.8g}" for each in (h, h / 2)]
+        expect_close(got, want, f"{what}, where central returns {parts[0]} with h and {parts[1]} with h/2,", 1e-9)
     errors = [abs(answer(math.sin, 1.0, h) - math.cos(1.0)) for h in (0.2, 0.1)]
     if not 8 < errors[0] / max(errors[1], 1e-300) < 32:
         raise Wrong(
@@ -81,7 +77,7 @@ def grade_complex_step(answer: Any) -> None:
         ("sin(z)", cmath.sin, math.cos, -2.2),
     ):
         got, want = as_float(answer(f, x), f"complex_step of {name}"), slope(x)
-        if abs(got - want) > 1e-14 * max(1.0, abs(want)):
+        if not abs(got - want) <= 1e-14 * max(1.0, abs(want)):  # nan is wrong too
             raise Wrong(f"the derivative of {name} at {x} is {want!r}, but yours is {got!r}{advice(got, want)}")
 
 
@@ -89,7 +85,7 @@ def advice(got: float, want: float) -> str:
     """Return advice for a complex step whose result shows its mistake, otherwise ""."""
     if got == 0:
         return ": did the step go along the imaginary axis?"
-    if abs(got - want) > 0.01 * max(1.0, abs(want)):
+    if not abs(got - want) <= 0.01 * max(1.0, abs(want)):
         return ""
     return (
         ": a step along the imaginary axis needs no subtraction, so it may be as small as 1e-30, but not smaller than "

@@ -179,7 +179,7 @@ def grade_gradients(answer: Any) -> None:
         if as_array(got, "gradients").shape != (3,):
             raise Wrong("gradients(ys, weights, xs) should return one number for each of xs")
         for k, (mine, right) in enumerate(zip(got, want)):
-            if abs(as_float(mine, "a gradient") - right) > 1e-9 * max(1.0, abs(right)):
+            if not abs(as_float(mine, "a gradient") - right) <= 1e-9 * max(1.0, abs(right)):  # nan is wrong too
                 raise Wrong(
                     f"with x = 2, z = -3, ys = {name} and weights {list(weights)}, the gradient with respect to "
                     f"{('x', 'z', 'a Value that nothing used')[k]} is {right:g}, and yours is {float(mine):g}"

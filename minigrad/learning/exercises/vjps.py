@@ -90,13 +90,13 @@ def is_vjp(f: Any, x: Tensor, u: Tensor, gradient: Tensor) -> bool:
         v = normal(40 + seed, *x.shape)
         _, move = mg.func.jvp(f, (x,), (v,))
         left, right = (u * move).sum().item(), (gradient * v).sum().item()
-        if abs(left - right) > 1e-8 * (1 + abs(left)):
+        if not abs(left - right) <= 1e-8 * (1 + abs(left)):  # nan is wrong too
             return False
     return True
 
 
 def grade_is_vjp(answer: Any) -> None:
-    """Test correct gradients, and gradients with a wrong sign, factor, order, element or shape, and zeros."""
+    """Test correct gradients, and gradients with a wrong sign, factor, order, element or shape, zeros and nan."""
     matrix = normal(7, 4, 3)
     functions = {
         "x.exp()": lambda x: x.exp(),
@@ -116,6 +116,7 @@ def grade_is_vjp(answer: Any) -> None:
             "the right gradient": (right, True), "minus the right gradient": (-right, False),
             "twice the right gradient": (right * 2.0, False), "the right one reversed": (right.flip(0), False),
             "zeros": (right * 0.0, False), "a gradient with one element doubled": (alone, False),
+            "a gradient of nan": (right * np.nan, False),
         }  # fmt: skip
         if name == "matrix + x":
             tried["u itself, which was not summed,"] = (u, False)
