@@ -5,12 +5,10 @@ Programs share their tables of addresses, and during a recording, the tensors of
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from minigrad.jitting.program import recording
@@ -69,15 +67,3 @@ def sole_caller() -> bool:
             return False
         time.sleep(0.001)
     return True
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """Do not search for garbage: a recording keeps all its objects, and a search reads all of them again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
