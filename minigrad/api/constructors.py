@@ -7,21 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import (
-    DType,
-    as_dtype,
-    bfloat16,
-    bool_,
-    default_float,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-)
+from minigrad.core import dtype as dtypes
 from minigrad.core.layout import Layout
 from minigrad.core.roles import read_flag
 from minigrad.core.shape import as_shape
@@ -31,11 +17,10 @@ from minigrad.ops import creation
 from minigrad.runtime.tensor import Tensor, old_constructor
 
 # The dtypes of the old constructors.
-NAMES = {
-    "FloatTensor": float32, "DoubleTensor": float64, "HalfTensor": float16, "BFloat16Tensor": bfloat16,
-    "LongTensor": int64, "IntTensor": int32, "ShortTensor": int16, "CharTensor": int8, "ByteTensor": uint8,
-    "BoolTensor": bool_,
-}  # fmt: skip
+NAMES = {name + "Tensor": dtypes.as_dtype(dtype) for name, dtype in {
+    "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64",
+    "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool",
+}.items()}  # fmt: skip
 
 
 def new_tensor(x: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -109,14 +94,14 @@ def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
 
 def constructed(args: Sequence[Any]) -> tuple[Layout, Storage]:
     """Return the layout and the storage of `mg.Tensor(...)`, which has the default float dtype: see `legacy`."""
-    x = legacy(args, default_float())
+    x = legacy(args, dtypes.default_float())
     return x.layout, x.storage
 
 
 class TensorType(type):
     """The metaclass of `FloatTensor` and similar names, each of which stands for a dtype and a kind of device."""
 
-    dtype: DType
+    dtype: dtypes.DType
     device: str
 
     def __call__(cls, *sizes: Any) -> Tensor:
@@ -130,7 +115,7 @@ class TensorType(type):
         return instance.device.kind == cls.device if cls.device else instance.device.kind != "cuda"
 
 
-def as_kind(obj: Any) -> tuple[DType, str | None]:
+def as_kind(obj: Any) -> tuple[dtypes.DType, str | None]:
     """Return the dtype and the device, or None, for a dtype, an old constructor or the name of one.
 
     Examples
@@ -147,7 +132,7 @@ def as_kind(obj: Any) -> tuple[DType, str | None]:
         return NAMES[name], "cuda" if "cuda" in package else None
     if isinstance(obj, TensorType):
         return obj.dtype, obj.device or None
-    return as_dtype(obj), None
+    return dtypes.as_dtype(obj), None
 
 
 FUNCTIONS = (

@@ -10,17 +10,8 @@ from typing import Any
 
 from minigrad.api.aliases import ALIASES
 from minigrad.api.constructors import NAMES, TensorType, as_kind
-from minigrad.core.dtype import (
-    DType,
-    as_dtype,
-    bool_,
-    category,
-    default_float,
-    promote,
-    promote_all,
-    promote_number,
-    set_default_float,
-)
+from minigrad.core import dtype as dtypes
+from minigrad.core.dtype import DType
 from minigrad.core.shape import Size as Size
 from minigrad.declare.names import MG, namespaces
 from minigrad.errors import ArgumentError
@@ -36,12 +27,12 @@ SECOND = (
 )  # fmt: skip
 globals().update({name: namespaces[MG][ALIASES[name]] for name in SECOND})
 newaxis = None
-promote_types = promote
+promote_types = dtypes.promote
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 dtype = DType
 concat = concatenate = cat
 clip = clamp
-get_default_dtype = default_float
+get_default_dtype = dtypes.default_float
 
 
 def typed(device: str) -> dict[str, TensorType]:
@@ -67,7 +58,7 @@ def can_cast(from_: Any, to: Any) -> bool:
     >>> can_cast("int64", "float16"), can_cast("float64", "float16"), can_cast("float32", "int64")
     (True, True, False)
     """
-    return category(as_dtype(from_)) <= category(as_dtype(to))
+    return dtypes.category(dtypes.as_dtype(from_)) <= dtypes.category(dtypes.as_dtype(to))
 
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
@@ -81,10 +72,10 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     (mg.float16, mg.float32, mg.int64)
     """
     if isinstance(tensor1, Tensor) and isinstance(tensor2, Tensor):
-        return promote_all([(x.dtype, x.ndim) for x in (tensor1, tensor2)])
+        return dtypes.promote_all([(x.dtype, x.ndim) for x in (tensor1, tensor2)])
     x, value = (tensor1, tensor2) if isinstance(tensor1, Tensor) else (tensor2, tensor1)
-    first = x.dtype if isinstance(x, Tensor) else promote_number(bool_, x)
-    return promote_number(first, value)
+    first = x.dtype if isinstance(x, Tensor) else dtypes.promote_number(dtypes.bool_, x)
+    return dtypes.promote_number(first, value)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -99,12 +90,12 @@ def get_float32_matmul_precision() -> str:
 
 def set_default_dtype(d: Any) -> None:
     """Set the default float dtype; see `mg.set_default_float`."""
-    set_default_float(d)
+    dtypes.set_default_float(d)
 
 
 def set_default_tensor_type(t: Any) -> None:
     """Set the default float to the dtype of an old constructor, such as `mg.DoubleTensor` or its name."""
-    set_default_float(as_kind(t)[0])
+    dtypes.set_default_float(as_kind(t)[0])
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

@@ -14,23 +14,8 @@ from minigrad.api import autograd, constructors, in_place, pytorch
 from minigrad.api.copying import COPIES
 from minigrad.api.python import POSITIONS, item, tolist
 from minigrad.autodiff.engine import backward
+from minigrad.core import dtype as dtypes
 from minigrad.core.code import HIDDEN, at_first_call, write_now
-from minigrad.core.dtype import (
-    DType,
-    as_dtype,
-    bfloat16,
-    bool_,
-    complex64,
-    complex128,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-)  # fmt: skip
 from minigrad.core.op import Op
 from minigrad.core.shape import as_shape
 from minigrad.declare import names
@@ -77,7 +62,7 @@ def view(x: Tensor, *shape: int | Sequence[int], size: Sequence[int] | None = No
     result = views.seen(x, shape)
     if result is not None:
         return result
-    if len(shape) == 1 and isinstance(shape[0], DType):
+    if len(shape) == 1 and isinstance(shape[0], dtypes.DType):
         raise ArgumentError(
             f"view: expected sizes, got the dtype {shape[0]}, and minigrad does not reinterpret bytes; use .to(dtype) "
             "to convert the values",
@@ -166,7 +151,7 @@ def swapped(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return method
 
 
-def caster(name: str, dtype: DType) -> Callable[..., Tensor]:
+def caster(name: str, dtype: dtypes.DType) -> Callable[..., Tensor]:
     """Return the method of a short cast, such as `x.float()` or `x.long()`."""
 
     def method(x: Tensor, memory_format: Any = None) -> Tensor:
@@ -178,8 +163,8 @@ def caster(name: str, dtype: DType) -> Callable[..., Tensor]:
 
 
 CASTS = {
-    "float": float32, "double": float64, "half": float16, "bfloat16": bfloat16, "long": int64, "int": int32,
-    "short": int16, "char": int8, "byte": uint8, "bool": bool_, "cfloat": complex64, "cdouble": complex128,
+    "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "long": "int64", "int": "int32",
+    "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128",
 }  # fmt: skip
 
 
@@ -205,7 +190,7 @@ def attach() -> None:
         setattr(Tensor, f"__r{name}__", swapped(function))
         setattr(Tensor, f"__i{name}__", in_place.in_place(function))
     for name, dtype in CASTS.items():
-        setattr(Tensor, name, caster(name, as_dtype(dtype)))
+        setattr(Tensor, name, caster(name, dtypes.as_dtype(dtype)))
     special = {
         **POSITIONS, **COPIES, **autograd.PROPERTIES,
         **{name: operator(function) for name, function in COMPARISONS.items()},

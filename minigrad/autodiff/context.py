@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from minigrad.autodiff.watching import fits
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.ops.shape.views import expand, permute
 from minigrad.runtime.data import host_array
+from minigrad.runtime.iterables import tensors_in
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 
@@ -147,18 +148,6 @@ def argument_names(cls: Any, count: int) -> tuple[str, ...]:
 def among(x: Tensor, others: Sequence[Tensor]) -> bool:
     """Return whether x is one of the tensors `others`; `in` would compare elements."""
     return any(x is other for other in others)
-
-
-def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Iterate over the tensors in nested lists, tuples and dicts."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from tensors_in(each)
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from tensors_in(each)
 
 
 def check_flat(name: str, parts: Sequence[Any]) -> None:

@@ -13,10 +13,11 @@ from inspect import Parameter
 from typing import Any
 
 from minigrad.autodiff.calling import FunctionCall
-from minigrad.autodiff.context import Context, default_arguments, has, tensors_in
+from minigrad.autodiff.context import Context, default_arguments, has
 from minigrad.errors import GradientError
 from minigrad.kernels.store import running_time
 from minigrad.runtime.dispatch import through
+from minigrad.runtime.iterables import tensors_in
 from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import mode, no_grad
 from minigrad.runtime.tensor import Tensor, describe

@@ -20,36 +20,10 @@ from minigrad.core.op import Op
 from minigrad.core.parameters import EMPTY, parameters_of
 from minigrad.core.requests import Reduce
 from minigrad.core.roles import Cast, Dims, Flag, role_of
-from minigrad.declare import rules
-from minigrad.declare.bodies import (
-    FRONT_FLAG,
-    FRONT_ROLES,
-    composed_body,
-    fast_path,
-    keyed_defaults,
-    planned_body,
-    written_fast,
-)
+from minigrad.declare import bodies, forms, rules
 from minigrad.declare.claims import BatchRule, claim
 from minigrad.declare.derived import leave_rules
 from minigrad.declare.factories import recalled, recalled_like
-from minigrad.declare.forms import (
-    apart,
-    as_float,
-    blame,
-    by_name,
-    by_operands,
-    call,
-    call_in_dtype,
-    call_present,
-    collected,
-    expect_operands,
-    in_format,
-    in_format_of_input,
-    in_its_memory,
-    several,
-    tensor_list,
-)
 from minigrad.declare.names import default_out, enter
 from minigrad.declare.partials import average, declared
 from minigrad.declare.record import DERIVED, Function, Vjp, check_rule, check_writes, new_op, publish, read_joint
@@ -165,8 +139,8 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
                 f"{where_of(function)}: inplace=True declares a parameter and what a call with it does, got front= or "
                 "otherwise= too; leave one of them out", op=function.__name__,
             )  # fmt: skip
-        late = ("inplace=False", partial(in_its_memory, op)) if inplace else (front, otherwise)
-        quick: Any = fast_path(op, defaults, *late, sole, by_number)
+        late = ("inplace=False", partial(forms.in_its_memory, op)) if inplace else (front, otherwise)
+        quick: Any = bodies.fast_path(op, defaults, *late, sole, by_number)
         return publish(op, function, quick, namespace, method, op.result is None)
 
     return declare
@@ -267,7 +241,7 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
     else:
         op.signature = REDUCING if wide else replace(REDUCING, parameters=(operand, *parameters))
     found: Function = write_function(
-        name, op.signature, lambda: (planned_body(op, True, names=REDUCED), names_of(op)), out=True
+        name, op.signature, lambda: (bodies.planned_body(op, True, names=REDUCED), names_of(op)), out=True
     )
     return found
 
@@ -317,7 +291,7 @@ def view(
         op.dtype_rule = dtype
         claim(op, True, jvp, batch)
         public = write_function(
-            function.__name__, signature, lambda: (planned_body(op, False), names_of(op)), out=False
+            function.__name__, signature, lambda: (bodies.planned_body(op, False), names_of(op)), out=False
         )
         return publish(op, function, public, namespace, method)
 
@@ -386,7 +360,9 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
                 f"{where_of(function)}: {function.__name__} has the operand {signature.many!r}, any number of tensors, "
                 f"and others too ({', '.join(signature.operands)}); only a composed op may", op=function.__name__,
             )  # fmt: skip
-        params = {key: value for key, value in signature.params.items() if signature.role(key) not in FRONT_ROLES}
+        params = {
+            key: value for key, value in signature.params.items() if signature.role(key) not in bodies.FRONT_ROLES
+        }
         op = new_op(function, "kernel", signature.operands, params, vjp, outputs, zeros, name, label)
         op.signature = signature
         op.variadic = bool(signature.many)
@@ -394,17 +370,17 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         if joint is not None:
             op.joint = read_joint(op, joint)
         op.dtype_rule, op.shape_rule = rules.checked_dtype(signature.conditions, dtype), shape
-        op.prepare = by_name(function, signature, 1 + len(outputs))
+        op.prepare = forms.by_name(function, signature, 1 + len(outputs))
         claim(op, linear, jvp, batch)
         op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
         takes_out = out and "out" not in (*op.params, *op.operands)
         if has_fast_path(op, floats, takes_out, otherwise):
-            quick: Any = written_fast(op, signature)
+            quick: Any = bodies.written_fast(op, signature)
             return publish(op, function, quick, namespace, method, in_place)
 
         def make() -> tuple[list[str], dict[str, Any]]:
             names = names_of(op) | {"otherwise": otherwise, "sole": sole}
-            return planned_body(op, takes_out, floats, otherwise, sole), names
+            return bodies.planned_body(op, takes_out, floats, otherwise, sole), names
 
         public = write_function(function.__name__, signature, make, takes_out)
         return publish(op, function, public, namespace, method, in_place)
@@ -415,9 +391,10 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
 def names_of(op: Op) -> dict[str, Any]:
     """Return the values that the lines of `planned_body` use."""
     return {
-        "op": op, "plain": PLAIN, "numbers": NUMBERS, "call": call_present if op.signature.optional else call,
-        "check": expect_operands, "in_dtype": call_in_dtype, "float": as_float, "canonical": canonical,
-        "list": tensor_list, "several": several, "format": in_format, "read_flag": FRONT_FLAG.read,
+        "op": op, "plain": PLAIN, "numbers": NUMBERS, "canonical": canonical, "several": forms.several,
+        "call": forms.call_present if op.signature.optional else forms.call, "check": forms.expect_operands,
+        "in_dtype": forms.call_in_dtype, "float": forms.as_float, "list": forms.tensor_list,
+        "format": forms.in_format, "read_flag": bodies.FRONT_FLAG.read,
         **planned_names(op),
     }  # fmt: skip
 
@@ -431,7 +408,7 @@ def planned_names(op: Op) -> dict[str, Any]:
         "bare": lambda: variant(op, present), "run_any": run,
         **{f"run_{count}": run_view if op.kind == "view" else runner(count, results)
            for count in (len(present), sum(present))},
-        **{f"key_of_{name}": keyed(default) for name, default in keyed_defaults(op.signature).items()},
+        **{f"key_of_{name}": keyed(default) for name, default in bodies.keyed_defaults(op.signature).items()},
     }  # fmt: skip
 
 
@@ -474,8 +451,8 @@ def composed(
         takes_out = default_out(str(function.__module__)) if out is None else out
         passes = "out" in (*signature.params, *signature.operands)  # whether the definition itself writes into `out`
         op = new_op(function, "composed", signature.operands, signature.params, None, listed=of is None)
-        formatted = in_format_of_input(function) if channels_last else function
-        op.signature, op.composed = signature, collected(formatted, signature)
+        formatted = forms.in_format_of_input(function) if channels_last else function
+        op.signature, op.composed = signature, forms.collected(formatted, signature)
         op.writes = check_writes(op, writes)
         # A definition of this package has no effects, except random draws, warnings and writes into `out` or `writes`.
         repeats = (
@@ -486,7 +463,7 @@ def composed(
 
         def make() -> tuple[list[str], dict[str, Any]]:
             names = composed_names(op) | (repeated_names(op, public) if repeats else {})
-            lines = composed_body(op, takes_out, floats, repeats)
+            lines = bodies.composed_body(op, takes_out, floats, repeats)
             if spelled is not None:
                 parameters = ", ".join([p.name for p in signature.parameters])
                 lines, names["spelled"] = [f"{parameters} = {HIDDEN}spelled({parameters})", *lines], spelled
@@ -505,9 +482,9 @@ def composed(
 def composed_names(op: Op) -> dict[str, Any]:
     """Return the values that the lines of `composed_body` use."""
     return {
-        "op": op, "plain": PLAIN, "numbers": NUMBERS, "check": expect_operands, "list": tensor_list,
-        "several": several, "definition": op.composed, "settings": settings, "scope": scope, "copy": copy_result,
-        "float": as_float, "apart": apart, "error": MinigradError, "blame": blame,
+        "op": op, "plain": PLAIN, "numbers": NUMBERS, "check": forms.expect_operands, "list": forms.tensor_list,
+        "several": forms.several, "definition": op.composed, "settings": settings, "scope": scope, "copy": copy_result,
+        "float": forms.as_float, "apart": forms.apart, "error": MinigradError, "blame": forms.blame,
         **{f"read_{key}": role.read for key, role in op.roles.items()},
         **{f"hold_{k}": condition.read for k, (_, condition) in enumerate(op.signature.conditions)},
     }  # fmt: skip
@@ -517,7 +494,7 @@ def repeated_names(op: Op, public: Any) -> dict[str, Any]:
     """Return the values that the lines of `repeated_lines` use."""
     return planned_names(op) | {
         "lists": (list, tuple), "known": Compositions(), "mode": mode, "steady": steady, "stack": stack,
-        "by_operands": by_operands(op, public),
+        "by_operands": forms.by_operands(op, public),
     }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from minigrad.diagnostics.tape import in_time, in_units
 from minigrad.errors import DeclarationError
 from minigrad.kernels.store import running_time
 from minigrad.nn.modules.module import Module
+from minigrad.runtime.iterables import tensors_in
 from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
@@ -258,21 +259,9 @@ def multiply_adds(name: str, operands: Sequence[Any], result: Any) -> int:
     return 0
 
 
-def tensors_of(result: Any) -> Iterator[Tensor]:
-    """Yield the tensors of a result."""
-    if isinstance(result, Tensor):
-        yield result
-    elif isinstance(result, (tuple, list)):
-        for part in result:
-            yield from tensors_of(part)
-    elif isinstance(result, dict):
-        for part in result.values():
-            yield from tensors_of(part)
-
-
 def shapes_of(result: Any) -> Any:
     """Return the shape of a result, or the list of shapes of several tensors."""
-    shapes = [x.shape for x in tensors_of(result)]
+    shapes = [x.shape for x in tensors_in(result)]
     return shapes[0] if len(shapes) == 1 else shapes
 
 
@@ -285,4 +274,4 @@ def shown(shapes: Any) -> str:
 
 def size_of(result: Any) -> int:
     """Return the number of bytes of the tensors of a result."""
-    return sum(x.numel() * x.dtype.itemsize for x in tensors_of(result))
+    return sum(x.numel() * x.dtype.itemsize for x in tensors_in(result))

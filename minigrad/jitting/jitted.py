@@ -18,8 +18,9 @@ from minigrad.jitting.entry import Entry, Unrepeatable
 from minigrad.jitting.guards import REFUSED, key_of, modes_now, name_of, shown_kind
 from minigrad.jitting.program import recording
 from minigrad.jitting.recorder import Recording
-from minigrad.jitting.turns import eagerly, sole_caller, turn, without_collector
+from minigrad.jitting.turns import eagerly, sole_caller, turn
 from minigrad.jitting.verifying import verified
+from minigrad.kernels.store import collector_paused
 from minigrad.runtime.observers import observed
 from minigrad.runtime.operands import CONCRETE
 from minigrad.runtime.tensor import Tensor, describe
@@ -138,7 +139,7 @@ class Jitted:
                     if not sole_caller():
                         return eagerly(self.function, args, kwargs)
                     try:
-                        with without_collector():
+                        with collector_paused():  # a recording keeps all its objects
                             entry = entry_of(Recording(self.function, args, kwargs, bool(floats)), self.fuse)
                     except Exception:
                         if not floats:

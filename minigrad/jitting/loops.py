@@ -16,18 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
-from minigrad.core.requests import (
-    Arange,
-    Chained,
-    Copy,
-    Elementwise,
-    Gather,
-    Join,
-    PutBack,
-)
 from minigrad.jitting.arrays import LETTERS, Arrays, fitted, identifier
 from minigrad.jitting.composing import View
 from minigrad.jitting.program import Item, Memory
@@ -154,7 +146,7 @@ def moved(view: View, layout: Layout) -> View:
 # ---- element by element --------------------------------------------------------------------------------------------
 
 
-@prints(Elementwise)
+@prints(requests.Elementwise)
 def elementwise(w: Writer, request: Any, outs: list[View], operands: list[View]) -> None:
     """Write a loop over the elements; a fused group has a line per operation."""
     compute, shape = request.compute, outs[0].layout.shape
@@ -263,8 +255,8 @@ def shown(line: str) -> str:
     return f"{short}: {text}"[:100] if text else short or "minigrad"
 
 
-@prints(Chained)
-def chained(w: Writer, request: Chained, outs: list[View], operands: list[View]) -> None:
+@prints(requests.Chained)
+def chained(w: Writer, request: requests.Chained, outs: list[View], operands: list[View]) -> None:
     """Write the loops of the inner request, which compute the elements that they read."""
     inner: list[Any] = []
     for scalar, reads in zip(request.scalars, request.reads, strict=True):
@@ -274,7 +266,7 @@ def chained(w: Writer, request: Chained, outs: list[View], operands: list[View])
     printers[type(request.request)](w, request.request, outs, inner)
 
 
-@prints(Copy)
+@prints(requests.Copy)
 def copy(w: Writer, request: Any, outs: list[View], operands: list[View]) -> None:
     """Write a loop that copies each element."""
     (out,), (a,) = outs, operands
@@ -288,8 +280,8 @@ def copy(w: Writer, request: Any, outs: list[View], operands: list[View]) -> Non
 # ---- elements that are moved by index or by position -----------------------------------------------------------------
 
 
-@prints(Join)
-def join(w: Writer, request: Join, outs: list[View], operands: list[View]) -> None:
+@prints(requests.Join)
+def join(w: Writer, request: requests.Join, outs: list[View], operands: list[View]) -> None:
     """Write a loop per operand, or one loop over many operands that are neighbours in a list of arrays."""
     out, dim, start, k = outs[0], request.dim, 0, 0
     while k < len(operands):
@@ -321,8 +313,8 @@ def neighbours(w: Writer, operands: list[View]) -> int:
     return len(operands)
 
 
-@prints(Arange)
-def arange(w: Writer, request: Arange, outs: list[View], operands: list[View]) -> None:
+@prints(requests.Arange)
+def arange(w: Writer, request: requests.Arange, outs: list[View], operands: list[View]) -> None:
     """Write a loop over the positions."""
     compute = np.dtype(np.float64 if outs[0].dtype.is_float else np.int64)
     index = letters(outs[0].layout.shape)
@@ -331,7 +323,7 @@ def arange(w: Writer, request: Arange, outs: list[View], operands: list[View]) -
         w.store(outs[0], index, variable(f"{start} + {index[0]} * {step}"), compute)
 
 
-@prints(Gather)
+@prints(requests.Gather)
 def gather(w: Writer, request: Any, outs: list[View], operands: list[View]) -> None:
     """Write a loop that reads elements by index."""
     (out,), (a, chosen), dim = outs, operands, request.dim
@@ -343,8 +335,8 @@ def gather(w: Writer, request: Any, outs: list[View], operands: list[View]) -> N
         w.store(out, index, variable(w.at(a, picked)), out.dtype.storage)
 
 
-@prints(PutBack)
-def put_back(w: Writer, request: PutBack, outs: list[View], operands: list[View]) -> None:
+@prints(requests.PutBack)
+def put_back(w: Writer, request: requests.PutBack, outs: list[View], operands: list[View]) -> None:
     """Write a loop of zeros, and a loop that adds each element through the view."""
     (out,), (g,) = outs, operands
     compute = out.dtype.storage

@@ -21,20 +21,8 @@ from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError, RecordingError, StorageError
 from minigrad.func.trees import flatten
+from minigrad.jitting import moving
 from minigrad.jitting.draws import Draws, frozen_numbers
-from minigrad.jitting.moving import (
-    Made,
-    Moved,
-    Pass,
-    ViewOf,
-    containers_of,
-    contents_of,
-    ends_of,
-    fixed_offset,
-    stand_in,
-    stores_gradient,
-    walkable,
-)
 from minigrad.jitting.outside import Outside
 from minigrad.jitting.parts import check_parts
 from minigrad.jitting.program import NO_ALLOCATOR, HostCall, Program, Slot, real_of, recording, refusal, twin_of
@@ -122,8 +110,8 @@ class Recording:
         self.args, self.kwargs, self.symbolic = args, kwargs, symbolic
         self.split: int | None = None  # the number of items before the backward pass from the results, if it exists
         self.targets: list[Tensor] = []
-        self.passes: list[Pass] = []
-        self.views: dict[int, ViewOf] = {}  # the results that are views of existing tensors with a graph, by id
+        self.passes: list[moving.Pass] = []
+        self.views: dict[int, moving.ViewOf] = {}  # the results that are views of existing tensors with a graph, by id
         self.watch = Watch()
         self.arguments = [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor)]
         self.outside = Outside(function, tuple(x for x in flatten((args, kwargs))[0] if not isinstance(x, Tensor)))
@@ -138,7 +126,7 @@ class Recording:
         # Maps the id of a replacement to the tensor that it replaces, and to the leaf of the recording.
         self.originals: dict[int, tuple[Tensor, Var]] = {}
         self.inner: list[tuple[Tensor, Any]] = []  # the tensors of the recording that have a graph outside, with the op
-        self.moved: dict[int, Moved] = {}
+        self.moved: dict[int, moving.Moved] = {}
         self.latest: dict[int, Tensor | None] = {}  # maps the id of a Var to the last gradient that the program sets
         draws = Draws(self.program)
         self.counted: dict[Storage, int] = {}  # the number of writes into a storage that host calls count themselves
@@ -150,7 +138,7 @@ class Recording:
             self.move()
             with self.recorded(draws):
                 called = self.substituted(args, kwargs, symbolic)
-                containers = containers_of(called)
+                containers = moving.containers_of(called)
                 with frozen_numbers():
                     result = function(*called[0], **called[1])
                 self.leaves, self.tree = flatten(result)
@@ -182,7 +170,7 @@ class Recording:
     def visible_slots(self) -> set[int]:
         """Return the slots of results and of gradients, which the caller sees after or during a call."""
         pairs = [*self.final, *[pair for each in self.program.items for pair in getattr(each, "gradients", ())]]
-        return {leaf.slot for leaf in (*self.results, *[g for _, g in pairs]) if isinstance(leaf, Made)}
+        return {leaf.slot for leaf in (*self.results, *[g for _, g in pairs]) if isinstance(leaf, moving.Made)}
 
     def check_other_dtypes(self) -> None:
         """Raise RecordingError if complex numbers and an existing view of their parts are used and written."""
@@ -208,7 +196,7 @@ class Recording:
                 count += 1
             elif isinstance(x, Tensor) and x.requires_grad and not x.is_variable:
                 leaf = Var.of(Tensor(x.storage, x.layout))
-                inner = leaves[k] = Tensor(x.storage, x.layout, stand_in(leaf, self.program))
+                inner = leaves[k] = Tensor(x.storage, x.layout, moving.stand_in(leaf, self.program))
                 self.originals[id(inner)] = x, leaf
                 self.inner.append((inner, inner.op))
         made = {id(original): leaf for original, leaf in self.originals.values()}
@@ -217,7 +205,7 @@ class Recording:
         for x in {id(x): x for x in self.outside.tensors.values()}.values():
             if x.op is not None:
                 leaf = made[id(x)] if id(x) in made else Var.of(Tensor(x.storage, x.layout))
-                x.op = stand_in(leaf, self.program)
+                x.op = moving.stand_in(leaf, self.program)
                 self.originals[id(leaf)] = x, leaf
                 self.inner.append((x, x.op))
         return tree.build(iter(leaves))
@@ -225,7 +213,7 @@ class Recording:
     def check_arguments(self, containers: list[tuple[Any, Any]]) -> None:
         """Raise RecordingError if the function has changed a container argument."""
         for container, before in containers:
-            now = contents_of(container)
+            now = moving.contents_of(container)
             if len(now) != len(before) or not all(map(is_, now, before)):
                 raise RecordingError(
                     f"jit: the function changes a {type(container).__name__} among its arguments, but later calls "
@@ -247,7 +235,7 @@ class Recording:
             )
         passed = any(leaf._grad is not None for _, leaf in self.originals.values())
         if self.watch.passed and not passed:
-            ends = {id(x) for original, _ in self.originals.values() for x in ends_of(original, self.moved)}
+            ends = {id(x) for original, _ in self.originals.values() for x in moving.ends_of(original, self.moved)}
             passed = any(key in ends for key in self.moved)
         if passed:
             raise RecordingError(
@@ -265,7 +253,7 @@ class Recording:
         """
         unique = {id(x): x for x in self.leaves if isinstance(x, Tensor)}
         inner = {id(x) for x, _ in self.inner}
-        graph = [x for x in unique.values() if x.op is not None and id(x) not in inner and walkable(x)]
+        graph = [x for x in unique.values() if x.op is not None and id(x) not in inner and moving.walkable(x)]
         if not graph:
             return
         existing = [x for x in graph if x.__class__ is not Tensor or id(x) in self.moved or self.is_outside(x)]
@@ -279,7 +267,7 @@ class Recording:
         for x in graph:
             slot = self.program.new(x.numel(), x.dtype, "argument", real_of(x.device))
             seeds.append(Tensor(Storage(slot, x.dtype, x.device, NO_ALLOCATOR), Layout.contiguous(x.shape)))
-        self.seeds = [Made(g.storage.buffer.number, g.layout, g.dtype) for g in seeds]
+        self.seeds = [moving.Made(g.storage.buffer.number, g.layout, g.dtype) for g in seeds]
         # A single pass from all results would begin with zeros at a result that a caller does not use, and 0 * inf is
         # nan.
         everything = tuple(range(len(graph)))
@@ -292,7 +280,7 @@ class Recording:
             leaf_hooks.update(hooks)
         self.targets = [*{id(x): x for each in self.passes for x in each.targets}.values()]
 
-    def view_of(self, x: Tensor) -> ViewOf:
+    def view_of(self, x: Tensor) -> moving.ViewOf:
         """Return how each call makes a result that is a view of an argument or of an outside tensor with a graph."""
         ends = {id(op): self.originals.get(id(inner), (inner,))[0] for inner, op in self.inner}
         steps, node = list[tuple[Op, dict[str, Any]]](), x.op
@@ -305,9 +293,11 @@ class Recording:
                 f"jit: a result, {describe(x)}, has a graph and shares memory with an existing tensor, but is not a "
                 "view of it; return a copy (x.clone()), or x.detach()"
             )
-        return ViewOf(source, steps[::-1])
+        return moving.ViewOf(source, steps[::-1])
 
-    def backward_pass(self, which: tuple[int, ...], graph: list[Tensor], seeds: list[Tensor], retain: bool) -> Pass:
+    def backward_pass(
+        self, which: tuple[int, ...], graph: list[Tensor], seeds: list[Tensor], retain: bool
+    ) -> moving.Pass:
         """Record one backward pass, from some of the results that have a graph."""
         leaves = {id(leaf): original for original, leaf in self.originals.values()}
         variables = [moved.x for moved in self.moved.values() if moved.x.is_variable and moved.x.requires_grad]
@@ -319,10 +309,10 @@ class Recording:
         except (StorageError, GradientError) as error:  # it is raised by a backward pass, which may never come
             del self.program.items[first:]
             reached = {leaf.id for leaf in reachable(map(end_of, ys))[1]}
-            return Pass(which, [], [leaves.get(id(x), x) for x in inputs if x.id in reached], [], error)
+            return moving.Pass(which, [], [leaves.get(id(x), x) for x in inputs if x.id in reached], [], error)
         pairs = [(leaves.get(id(x), x), g) for x, g in zip(inputs, pulled) if g is not None]
-        made = [Made(self.program.number(g.storage.buffer), g.layout, g.dtype) for _, g in pairs]
-        return Pass(which, self.program.items[first:], [x for x, _ in pairs], made)
+        made = [moving.Made(self.program.number(g.storage.buffer), g.layout, g.dtype) for _, g in pairs]
+        return moving.Pass(which, self.program.items[first:], [x for x, _ in pairs], made)
 
     def is_outside(self, x: Tensor) -> bool:
         """Return whether a tensor has memory that existed before the recording."""
@@ -364,7 +354,7 @@ class Recording:
             kind = "outside" if real in outside else "argument"
             twin = self.twin_of(real, x, kind)
             self.argument_slots.append((twin.buffer.number, own))
-            first = fixed_offset(x.layout, x.dtype, x.device)
+            first = moving.fixed_offset(x.layout, x.dtype, x.device)
             self.replace(x, twin, Layout.make(x.layout.shape, x.layout.strides, first) if own else x.layout)
             if own:
                 x.base = None
@@ -389,7 +379,7 @@ class Recording:
         """Replace the storage of a tensor by a twin."""
         if id(x) in self.moved:
             return
-        moved = self.moved[id(x)] = Moved(x)
+        moved = self.moved[id(x)] = moving.Moved(x)
         rebind(x, twin, layout)
         if moved.grad is not None:
             g = moved.grad
@@ -405,11 +395,11 @@ class Recording:
         result = []
         for key, moved in self.moved.items():
             x = moved.x
-            if stores_gradient(x) and x._grad is not self.latest.get(key, moved.now):
+            if moving.stores_gradient(x) and x._grad is not self.latest.get(key, moved.now):
                 self.latest[key] = g = x._grad
                 if g is not None:
                     expect_recorded("grad", g)
-                result.append((x, None if g is None else Made(g.storage.buffer.number, g.layout, g.dtype)))
+                result.append((x, None if g is None else moving.Made(g.storage.buffer.number, g.layout, g.dtype)))
         return tuple(result)
 
     def result_of(self, x: Any) -> Any:
@@ -424,4 +414,4 @@ class Recording:
             return self.originals[id(x)][0]
         if x.__class__ is not Tensor or x.storage.buffer.__class__ is not Slot:
             raise unreachable("the result", describe(x))
-        return Made(self.program.number(x.storage.buffer), x.layout, x.dtype)
+        return moving.Made(self.program.number(x.storage.buffer), x.layout, x.dtype)

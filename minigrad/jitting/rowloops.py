@@ -8,17 +8,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.reference.scalars import first_accumulator
+from minigrad.core import requests
 from minigrad.core.dtype import as_dtype
-from minigrad.core.requests import (
-    Followed,
-    MapRows,
-    Pick,
-    PickBack,
-    Product,
-    Reduce,
-    Scan,
-    Unpick,
-)
 from minigrad.core.rows import RowFn
 from minigrad.core.shape import numel
 from minigrad.jitting.composing import View
@@ -71,8 +62,8 @@ class Row:
                 w.write(f"{name} = {last}")
 
 
-@prints(MapRows)
-def map_rows(w: Writer, request: MapRows, outs: list[View], operands: list[View]) -> None:
+@prints(requests.MapRows)
+def map_rows(w: Writer, request: requests.MapRows, outs: list[View], operands: list[View]) -> None:
     """Write a loop over the rows: first the totals of a row, then its elements, which are added to sums of columns."""
     fn, compute, shape = request.fn, outs[0].dtype.storage, operands[0].layout.shape
     index = letters(shape)
@@ -92,8 +83,8 @@ def map_rows(w: Writer, request: MapRows, outs: list[View], operands: list[View]
                 w.write(f"{w.at(view, at)} += {row.value(term, index)}")
 
 
-@prints(Pick)
-def pick(w: Writer, request: Pick, outs: list[View], operands: list[View]) -> None:
+@prints(requests.Pick)
+def pick(w: Writer, request: requests.Pick, outs: list[View], operands: list[View]) -> None:
     """Write a loop over the rows: the totals, and the element that the target names."""
     (out,), (x, target, *weight), compute = outs, operands, outs[0].dtype.storage
     shape = x.layout.shape
@@ -132,8 +123,8 @@ def skipped(w: Writer, out: View, index: Sequence[str]) -> str:
     return f"{w.at(out, index[:-1])} = 0.0" if len(index) - 1 == out.layout.ndim and out.layout.ndim else "pass"
 
 
-@prints(PickBack)
-def pick_back(w: Writer, request: PickBack, outs: list[View], operands: list[View]) -> None:
+@prints(requests.PickBack)
+def pick_back(w: Writer, request: requests.PickBack, outs: list[View], operands: list[View]) -> None:
     """Write a loop over the rows: the totals, and the gradient of each element."""
     (out,), (dy, x, target), compute = outs, operands, outs[0].dtype.storage
     shape = x.layout.shape
@@ -163,8 +154,8 @@ def write_count(w: Writer, shape: Sequence[int], index: Sequence[str], counts: s
     w.write(f"count = sum({term}{loop})" if outer else f"count = np.float64({term})")
 
 
-@prints(Unpick)
-def unpick(w: Writer, request: Unpick, outs: list[View], operands: list[View]) -> None:
+@prints(requests.Unpick)
+def unpick(w: Writer, request: requests.Unpick, outs: list[View], operands: list[View]) -> None:
     """Write a loop over the elements, which are 0 except at the targets."""
     (out,), (dy, target, *weight), compute = outs, operands, outs[0].dtype.storage
     shape = out.layout.shape
@@ -183,7 +174,7 @@ def unpick(w: Writer, request: Unpick, outs: list[View], operands: list[View]) -
 # ---- reductions, running reductions and products ---------------------------------------------------------------------
 
 
-@prints(Reduce)
+@prints(requests.Reduce)
 def reduce(w: Writer, request: Any, outs: list[View], operands: list[View]) -> None:
     """Write a loop over the kept dims, and inside it a loop over the reduced dims."""
     reducer, compute, dims = request.reducer, request.compute, request.dims
@@ -234,8 +225,8 @@ def accumulate(w: Writer, reducer: Any, names: list[str], loads: list[Value], co
     w.write(f"{', '.join(names)} = {', '.join(map(str, values))}")
 
 
-@prints(Scan)
-def scan(w: Writer, request: Scan, outs: list[View], operands: list[View]) -> None:
+@prints(requests.Scan)
+def scan(w: Writer, request: requests.Scan, outs: list[View], operands: list[View]) -> None:
     """Write a loop that stores each partial result."""
     shape, reducer, compute = outs[0].layout.shape, request.reducer, request.compute
     index = letters(shape)
@@ -250,8 +241,8 @@ def scan(w: Writer, request: Scan, outs: list[View], operands: list[View]) -> No
             w.store(outs[0], index, variable(names[0]), compute)
 
 
-@prints(Followed)
-def followed(w: Writer, request: Followed, outs: list[View], operands: list[View]) -> None:
+@prints(requests.Followed)
+def followed(w: Writer, request: requests.Followed, outs: list[View], operands: list[View]) -> None:
     """Write the loops of the product, which store a function of each result."""
     count = len(operands) - len(request.scalar.args) + 1
     compute, scalar, others = outs[0].dtype.storage, renamed(request.scalar), operands[count:]
@@ -262,13 +253,13 @@ def followed(w: Writer, request: Followed, outs: list[View], operands: list[View
         values.insert(request.position, variable("total"))
         return str(w.speller.apply(scalar, values, compute)[0])
 
-    assert isinstance(request.request, Product)
+    assert isinstance(request.request, requests.Product)
     product(w, request.request, outs, operands[:count], function)
 
 
-@prints(Product)
+@prints(requests.Product)
 def product(
-    w: Writer, request: Product, outs: list[View], operands: list[View],
+    w: Writer, request: requests.Product, outs: list[View], operands: list[View],
     after: Callable[[str, list[str]], str] | None = None,
 ) -> None:  # fmt: skip
     """Write a loop over the rows and columns, and inside it a loop over the terms.

@@ -5,12 +5,10 @@ Programs share their tables of addresses, and during a recording, the tensors of
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from minigrad.jitting.program import recording
@@ -69,6 +67,7 @@ def sole_caller() -> bool:
             return False
         time.sleep(0.001)
     return True
+<<<<<<< HEAD
 
 
 @contextmanager
@@ -87,3 +86,5 @@ def without_collector() -> Iterator[None]:
             gc.unfreeze()
         if enabled:
             gc.enable()
+=======
+>>>>>>> twins

@@ -10,21 +10,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from minigrad import errors
 from minigrad.backends.launch import Launch
 from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import DType, category
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
-from minigrad.errors import (
-    ArgumentError,
-    DeclarationError,
-    DeviceError,
-    DTypeError,
-    GradientError,
-    ShapeError,
-    StorageError,
-    warn,
-)
 from minigrad.runtime.changes import rebind
 from minigrad.runtime.noting import repeating
 from minigrad.runtime.observers import observed
@@ -199,7 +190,7 @@ def copy_result(label: str, result: Any, out: Any, operands: tuple[Any, ...] = (
 def expect_tuple(label: str, results: Sequence[Any], out: Any) -> tuple[Any, ...]:
     """Return the `out` of several results as a tuple.  Raise ArgumentError unless it has one entry per result."""
     if not isinstance(out, (tuple, list)) or len(out) != len(results):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"{label}: out must be a tuple of {len(results)} tensors, got {describe(out)}; allocate one tensor per "
             "result",
             op=label,
@@ -212,7 +203,7 @@ def expect_separate(label: str, out: Sequence[Tensor]) -> None:
     for k, position in enumerate(out):
         for other in out[:k]:
             if position.storage is other.storage and overlap(position.layout, other.layout):
-                raise StorageError(
+                raise errors.StorageError(
                     f"{label}: the tensors in out must not share memory, got {describe(other)} and "
                     f"{describe(position)}, which do; allocate one tensor per result",
                     op=label,
@@ -222,7 +213,7 @@ def expect_separate(label: str, out: Sequence[Tensor]) -> None:
 def expect_position(label: str, result: Tensor, out: Any, operands: tuple[Any, ...]) -> None:
     """Raise an error unless a result fits `out`, which is resized if it is not an operand, and may be written there."""
     if not isinstance(result, Tensor):
-        raise DeclarationError(
+        raise errors.DeclarationError(
             f"{label}: with out, the composed function must return a tensor, got {describe(result)}; omit out",
             op=label,
         )
@@ -252,7 +243,7 @@ def resized(label: str, result: Any, out: Any, operands: tuple[Any, ...]) -> boo
     if any(x is out for x in operands):
         return False
     if out.layout.numel:
-        warn(
+        errors.warn(
             f"{label}: out is {describe(out)} and was resized to the shape {shape} of the result, so its elements are "
             f"lost; pass out=mg.empty({shape}, dtype=mg.{out.dtype})"
         )
@@ -269,14 +260,14 @@ def expect_result(label: str, result: Any, out: Any, device: Any, position: str 
     position: the parameter that the user passes it to.
     """
     if not isinstance(out, Tensor):
-        raise DTypeError(
+        raise errors.DTypeError(
             f"{label}: out must be a tensor, got {describe(out)}; pass mg.empty(...) of the shape of the result",
             op=label,
         )
     shown = Spec(result.layout, result.dtype)
     for what, wrong, error in (
-        ("shapes", out.layout.shape != result.layout.shape, ShapeError),
-        ("dtypes", category(result.dtype) > category(out.dtype), DTypeError),
+        ("shapes", out.layout.shape != result.layout.shape, errors.ShapeError),
+        ("dtypes", category(result.dtype) > category(out.dtype), errors.DTypeError),
     ):
         if wrong:
             needed = "shapes must agree" if what == "shapes" else f"no {result.dtype} can be stored there"
@@ -286,7 +277,7 @@ def expect_result(label: str, result: Any, out: Any, device: Any, position: str 
                 op=label, result=shown, what=what, needed=needed,
             )  # fmt: skip
     if out.device is not device:
-        raise DeviceError(
+        raise errors.DeviceError(
             f"{label}: out must be on the device {device} of the operands, got {describe(out)} on {out.device}; "
             "allocate out on this device",
             op=label,
@@ -377,7 +368,7 @@ def begin_writes(op: Op, operands: tuple[Any, ...]) -> None:
     No gradient may flow through these operands, and they must not share memory.
     """
     if repeating():
-        raise GradientError(
+        raise errors.GradientError(
             f"{op.label}: this op writes into {', '.join(op.writes)}, so a checkpoint, which runs the function again, "
             f"would write twice; call {op.label} outside the checkpoint",
             op=op.label,
@@ -387,7 +378,7 @@ def begin_writes(op: Op, operands: tuple[Any, ...]) -> None:
             continue
         check_writable(op.label, x)
         if mode.enabled and current(x) is not None:
-            raise GradientError(
+            raise errors.GradientError(
                 f"{op.label}: this op cannot write into {describe(x)}, because gradients flow through it; pass "
                 "x.detach()",
                 op=op.label,
@@ -401,7 +392,7 @@ def expect_apart(label: str, x: Tensor, others: Sequence[Tensor]) -> None:
     """Raise StorageError if an operand that is written shares memory with another."""
     for other in others:
         if not isinstance(other, Tracer) and other.storage is x.storage and overlap(other.layout, x.layout):
-            raise StorageError(
+            raise errors.StorageError(
                 f"{label}: an operand that is written must not share memory with another operand, got {describe(x)} "
                 f"and {describe(other)}; clone() one of them",
                 op=label,
@@ -425,7 +416,7 @@ def write_operands(op: Op, operands: dict[str, Tensor], values: dict[str, Tensor
     for name, value in values.items():
         x = operands[name]
         if name not in op.writes:
-            raise DeclarationError(
+            raise errors.DeclarationError(
                 f"{op.where}: {op.name} writes into its operand {name!r}, which is not in writes={op.writes!r}; add "
                 "this operand to writes",
                 op=op.name,
@@ -434,7 +425,7 @@ def write_operands(op: Op, operands: dict[str, Tensor], values: dict[str, Tensor
         if isinstance(x, Tracer):
             x.transform.begin_write(op.label, x)  # type: ignore[attr-defined]
         elif isinstance(value, Tracer):
-            raise GradientError(
+            raise errors.GradientError(
                 f"{op.label}: {name}, {describe(x)}, must differ for each sample inside a transform, but one tensor "
                 f"was passed; pass a batched tensor, or call {op.label} without this operand",
                 op=op.label,

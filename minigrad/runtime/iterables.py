@@ -1,4 +1,4 @@
-"""Arguments that are iterables of tensors, such as the parameters of an optimizer, and the errors for other objects.
+"""Tensors in containers: iterables of parameters, with the errors for other objects, and nested results.
 
 `optim` and `nn.utils` use these functions.  A model is often passed instead of its parameters.
 """
@@ -32,6 +32,18 @@ def tensors_of(name: str, tensors: Any, what: str = "parameters") -> list[Tensor
         if not isinstance(x, Tensor):
             raise DTypeError(f"{name}: {what} must contain tensors, got {describe(x)}; pass model.parameters()")
     return listed
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """Iterate over the tensors in nested lists, tuples and dicts."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from tensors_in(each)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from tensors_in(each)
 
 
 def expect_some(name: str, parameters: Any, listed: list[Any]) -> None:

@@ -29,7 +29,6 @@ from minigrad.kernels.cpu.target import imported
 from minigrad.kernels.macros import pass_macros
 from minigrad.kernels.pasting import LEFT_OUT, Late, Macro, Part, paste
 
-COLUMNS = 128  # neighbouring rows per block: their totals stay in the first-level cache
 PARTS = 16  # number of chunks of rows with separate column sums
 ROWS_A_PART = 16  # minimum number of rows per chunk
 # Size in bytes from which a result bypasses the caches; a smaller result may still be cached for its reader.
@@ -57,7 +56,7 @@ def map_rows(steps: CpuSteps, request: requests.MapRows) -> None:
 def _across(steps: CpuSteps, out: Value, operands: Sequence[Value], fn: RowFn, dim: int, value: float) -> None:
     """Add the loop over rows across the memory of `out`."""
     dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
-    block, blocks = pieces(dims[-1], COLUMNS)
+    block, blocks = pieces(dims[-1], rows.BLOCK)
     moves, unit = [x.layout.strides[dim] for x in (out, *operands)], tuple([s[-1] == 1 for s in strides[1:]])
     steps.run(
         rows.columns, *operands, out, words=Late(column_words, (fn, out.dtype, unit)),
@@ -152,7 +151,7 @@ def column_words(fn: RowFn, out: DType, unit: tuple[bool, ...]) -> dict[str, Any
         if loop.totals:
             macros = pass_macros(fn, loop, out.compute, total=total)
             totals.append(Part(rows.down, macros, {"TOTAL": f"total_{loop.totals[0]}"}, loop.operands))
-    words = {"COUNT": len(fn.totals), "BLOCK": COLUMNS, "TOTALS": totals, **column_views(unit)}
+    words = {"COUNT": len(fn.totals), "TOTALS": totals, **column_views(unit)}
     words["name"] = f"{fn.name}_{{reads}}_columns" + "".join("1" if d else "x" for d in unit)
     return words | elements(fn, loops, out.compute, total)
 

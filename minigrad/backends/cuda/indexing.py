@@ -22,19 +22,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
+from minigrad.backends.cuda import loops
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps, by
 from minigrad.backends.cuda.grouping import KEYS, add_grouped, position_of
-from minigrad.backends.cuda.loops import (
-    COUNT_32,
-    OFFSET_32,
-    ROWS_OF_GRID,
-    SHORT,
-    WIDEST,
-    block_of,
-    divisors,
-    position_words,
-    width_of,
-)
 from minigrad.backends.launch import Loop
 from minigrad.backends.lowering.indexing import scatter_in_runs
 from minigrad.backends.steps import Value
@@ -248,17 +238,18 @@ def moved(
     """
     dims, strides, offsets = walked(layouts)
     count = prod(dims)
-    long = count >= COUNT_32 or any(layout.span()[1] >= OFFSET_32 for layout in layouts)
+    long = count >= loops.COUNT_32 or any(layout.span()[1] >= loops.OFFSET_32 for layout in layouts)
     steps.run(
         move, *values, words=Late(move_words, (adds, long)), elements=count,
         form=f"{'add_each' if adds else 'gather'}_{{}}{'_long' * long}",
-        groups=list(zip(offsets, strides, strict=True)), rows=count, cols=1, size=size, step=step, **divisors(dims),
+        groups=list(zip(offsets, strides, strict=True)), rows=count, cols=1, size=size, step=step,
+        **loops.divisors(dims),
     )  # fmt: skip
 
 
 def move_words(adds: bool, long: bool) -> dict[str, Any]:
     """Return the words of `move`."""
-    return {**position_words(long), "ADDS": adds}
+    return {**loops.position_words(long), "ADDS": adds}
 
 
 def rows_moved(steps: CudaSteps, values: Sequence[Value], layouts: Sequence[Layout], size: int, step: int) -> bool:
@@ -269,16 +260,16 @@ def rows_moved(steps: CudaSteps, values: Sequence[Value], layouts: Sequence[Layo
     cols, outer, inner = dims[-1], dims[:-1], [s[:-1] for s in strides]
     multiples = [offsets, (cols, cols), (step, step), *zip(*inner[:2], strict=True)]
     itemsize = values[0].dtype.itemsize
-    width = width_of((itemsize,) * 2, (1, 1), multiples)
-    if width == 1 and cols < SHORT:
+    width = loops.width_of((itemsize,) * 2, (1, 1), multiples)
+    if width == 1 and cols < loops.SHORT:
         return False
-    block, high = block_of(cols // width, prod(outer))
+    block, high = loops.block_of(cols // width, prod(outer))
     steps.run(
         gather_rows, *values, words={"WIDTH": width, "PUT": f"store_{width}", "TAKE": f"load_{width}"},
-        form="gather_rows_{}" + (by(width) if width * itemsize == WIDEST else by(width).replace("by", "of")),
-        grid=((steps.backend.blocks(-(-cols // width), block[0]), min(high, ROWS_OF_GRID), 1), block),
+        form="gather_rows_{}" + (by(width) if width * itemsize == loops.WIDEST else by(width).replace("by", "of")),
+        grid=((steps.backend.blocks(-(-cols // width), block[0]), min(high, loops.ROWS_OF_GRID), 1), block),
         groups=list(zip(offsets, inner, strict=True)), rows=prod(outer), cols=cols, size=size, step=step,
-        **divisors(outer),
+        **loops.divisors(outer),
     )  # fmt: skip
     return True
 

@@ -149,7 +149,7 @@ def product_words(way: Way, dtypes: tuple[DType, ...], compute: np.dtype[Any]) -
     """Return the words of a product by tiles."""
     shape, words = way.tile, sides(way, dtypes, compute)
     words |= {
-        "SIDES": 2, "MMA": shape.mma, "WINDOWS": way.windows, "IMAGE_0": False, "IMAGE_1": way.windows,
+        "MMA": shape.mma, "WINDOWS": way.windows, "IMAGE_0": False, "IMAGE_1": way.windows,
         "ADDED": len(dtypes) == 3,
         "TALL": shape.tall, "LONG": shape.long, "HIGH": shape.high,
         "BROAD": shape.broad, "DEPTH": shape.depth, "FACTOR": factor_text(compute),

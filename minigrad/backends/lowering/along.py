@@ -7,38 +7,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from minigrad.backends.base import Backend, serves
-from minigrad.backends.lowering.functions import (
-    CHOSEN,
-    EITHER_FROM,
-    EXCHANGES,
-    GREATER,
-    INSIDE,
-    IS_NUMBER,
-    LARGEST,
-    LESSER,
-    LOWER_MIDDLE,
-    PRECEDES,
-    RANK_OR_NAN,
-    SHIFTED_EXP,
-    SHIFTED_LOG,
-    SUM,
-)
+from minigrad.backends.lowering import functions
 from minigrad.backends.steps import Steps, Value, shortened
+from minigrad.core import requests
 from minigrad.core.dtype import as_dtype, bool_, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
 from minigrad.core.reducer import Reducer, neutral
-from minigrad.core.requests import (
-    Extreme,
-    Gather,
-    Insert,
-    LogSum,
-    Nth,
-    RunningExtreme,
-    Scan,
-    Scatter,
-    Sort,
-)
 
 # ---- searches -------------------------------------------------------------------------------------------------------
 
@@ -56,21 +31,21 @@ def search(steps: Steps, better: ScalarFn, a: Value, dim: int, tell: Callable[[i
     for i in range(1, a.shape[dim]):
         x = a.at(dim, i)
         steps.each(better, takes, best, x, compute=a.dtype.compute)
-        steps.each(CHOSEN, best, takes, x, best)
-        steps.each(CHOSEN, position, takes, positions.at(dim, i), position)
+        steps.each(functions.CHOSEN, best, takes, x, best)
+        steps.each(functions.CHOSEN, position, takes, positions.at(dim, i), position)
         tell(i, position)
 
 
-@serves(Backend, Extreme)
-def extreme(steps: Steps, request: Extreme) -> None:
+@serves(Backend, requests.Extreme)
+def extreme(steps: Steps, request: requests.Extreme) -> None:
     """Copy the position of the best element after the last index."""
     (*values, out), (a,), last = steps.outs, steps.operands, steps.operands[0].shape[request.dim] - 1
     search(steps, request.better, a, request.dim, lambda i, position: steps.copy(out, position) if i == last else None)
     read_at(steps, values, out, request.dim)
 
 
-@serves(Backend, RunningExtreme)
-def running_extreme(steps: Steps, request: RunningExtreme) -> None:
+@serves(Backend, requests.RunningExtreme)
+def running_extreme(steps: Steps, request: requests.RunningExtreme) -> None:
     """Copy the position of the best element after each index."""
     (*values, out), (a,), dim = steps.outs, steps.operands, request.dim
     search(steps, request.better, a, dim, lambda i, position: steps.copy(out.at(dim, i), position))
@@ -80,30 +55,30 @@ def running_extreme(steps: Steps, request: RunningExtreme) -> None:
 def read_at(steps: Steps, values: list[Value], positions: Value, dim: int) -> None:
     """Read the elements of the operand at some positions, if they are requested."""
     for value in values:
-        steps.ask(Gather(dim), value, steps.operands[0], positions)
+        steps.ask(requests.Gather(dim), value, steps.operands[0], positions)
 
 
 # ---- log-sums -------------------------------------------------------------------------------------------------------
 
 
-@serves(Backend, LogSum)
-def logsum(steps: Steps, request: LogSum) -> None:
+@serves(Backend, requests.LogSum)
+def logsum(steps: Steps, request: requests.LogSum) -> None:
     """Compute the largest element of each row, a sum of exponentials shifted by it, and the logarithm, shifted back."""
     (out,), (x,) = steps.outs, steps.operands
     register, accumulator = as_dtype(x.dtype.compute), as_dtype(np.dtype(x.dtype.accumulator))
     top, total = steps.work(out.shape, register), steps.work(out.shape, accumulator)
     terms = steps.work(x.shape, register)
-    steps.reducer(LARGEST, top, x, request.dims)
-    steps.each(SHIFTED_EXP, terms, x, top)
-    steps.reducer(SUM, total, terms, request.dims)
-    steps.each(SHIFTED_LOG, out, total, top, compute=accumulator.compute)
+    steps.reducer(functions.LARGEST, top, x, request.dims)
+    steps.each(functions.SHIFTED_EXP, terms, x, top)
+    steps.reducer(functions.SUM, total, terms, request.dims)
+    steps.each(functions.SHIFTED_LOG, out, total, top, compute=accumulator.compute)
 
 
 # ---- scans ----------------------------------------------------------------------------------------------------------
 
 
-@serves(Backend, Scan)
-def scan(steps: Steps, request: Scan) -> None:
+@serves(Backend, requests.Scan)
+def scan(steps: Steps, request: requests.Scan) -> None:
     """Scan index by index, or in about log2(n) steps if the reduction joins partial results."""
     (out,) = steps.outs
     way = one_after_another if request.reducer.combine is None or len(steps.operands) > 1 else by_doubling
@@ -145,8 +120,8 @@ def by_doubling(steps: Steps, reducer: Reducer, start: Value, out: Value, operan
 # ---- orders ---------------------------------------------------------------------------------------------------------
 
 
-@serves(Backend, Sort)
-def sort(steps: Steps, request: Sort) -> None:
+@serves(Backend, requests.Sort)
+def sort(steps: Steps, request: requests.Sort) -> None:
     """Exchange elements at fixed pairs of positions until each row is in order: a bitonic sorting network.
 
     Equal elements are ordered by their indices, so the sort is stable.  A row is padded to a power of two by elements
@@ -154,7 +129,7 @@ def sort(steps: Steps, request: Sort) -> None:
     Source: K. Batcher, Sorting networks and their applications, 1968.
     """
     (*values, out), (a,), dim = steps.outs, steps.operands, request.dim
-    n, last, before = a.shape[dim], len(a.shape), GREATER if request.descending else LESSER
+    n, last, before = a.shape[dim], len(a.shape), functions.GREATER if request.descending else functions.LESSER
     order = (*(d for d in range(last) if d != dim), dim)
     rows, size = a.layout.permute(order).shape[:-1], 1 << (n - 1).bit_length()
     whole, count = (*rows, size), steps.constant(n, int64)
@@ -174,13 +149,13 @@ def sort(steps: Steps, request: Sort) -> None:
         flags = Layout.contiguous((*rows, pairs, distance))
         first, beyond, exchange = earlier.seen(flags), padded.seen(flags), swap.seen(flags)
         falls = steps.constant((np.arange(pairs)[:, None] * 2 * distance & block) != 0, bool_)
-        steps.each(PRECEDES, first, j, i, compute=int64.compute)
-        steps.each(EITHER_FROM, beyond, i, j, count, compute=int64.compute)
+        steps.each(functions.PRECEDES, first, j, i, compute=int64.compute)
+        steps.each(functions.EITHER_FROM, beyond, i, j, count, compute=int64.compute)
         steps.each(before, exchange, y, x, first, compute=a.dtype.compute)
-        steps.each(EXCHANGES, exchange, exchange, first, beyond, falls)
+        steps.each(functions.EXCHANGES, exchange, exchange, first, beyond, falls)
         for (low, high), (at_low, at_high) in (((x, y), to), ((i, j), moved_to)):
-            steps.each(CHOSEN, at_low, exchange, high, low)
-            steps.each(CHOSEN, at_high, exchange, low, high)
+            steps.each(functions.CHOSEN, at_low, exchange, high, low)
+            steps.each(functions.CHOSEN, at_high, exchange, low, high)
         keys, others, indices, moved = others, keys, moved, indices
     steps.copy(out.seen(out.layout.permute(order)), indices.at(last - 1, 0, out.shape[dim]))
     read_at(steps, values, out, dim)
@@ -197,8 +172,8 @@ def stages(size: int) -> Iterator[tuple[int, int]]:
         block *= 2
 
 
-@serves(Backend, Insert)
-def insert(steps: Steps, request: Insert) -> None:
+@serves(Backend, requests.Insert)
+def insert(steps: Steps, request: requests.Insert) -> None:
     """Sort both operands together, and count the elements of the lines before each position of this order.
 
     The sort is stable, so the order of joining decides on which side of equal elements an element is.
@@ -212,34 +187,38 @@ def insert(steps: Steps, request: Insert) -> None:
     if n:
         steps.copy(joined.at(last, from_lines, n), lines)
     steps.copy(joined.at(last, from_x, m), x)
-    steps.ask(Sort(last, False), order, joined)
-    steps.each(INSIDE, own, order, steps.constant(from_lines, int64), steps.constant(n, int64), compute=int64.compute)
-    steps.ask(Scan(SUM, int64.compute, last), before, own)
+    steps.ask(requests.Sort(last, False), order, joined)
+    steps.each(
+        functions.INSIDE, own, order, steps.constant(from_lines, int64), steps.constant(n, int64), compute=int64.compute
+    )
+    steps.ask(requests.Scan(functions.SUM, int64.compute, last), before, own)
     zero = steps.constant(0, int64)
-    steps.ask(Scatter(last), positions, zero.seen(zero.layout.expand(whole)), order, before)
+    steps.ask(requests.Scatter(last), positions, zero.seen(zero.layout.expand(whole)), order, before)
     steps.copy(out, positions.at(last, from_x, m))
 
 
-@serves(Backend, Nth)
-def nth(steps: Steps, request: Nth) -> None:
+@serves(Backend, requests.Nth)
+def nth(steps: Steps, request: requests.Nth) -> None:
     """Sort each row, and read the order at one rank, which depends on the number of nan."""
     dim = request.dim
     (values, positions), (x,), n = steps.outs, steps.operands, steps.operands[0].shape[dim]
     order = steps.work(x.shape if request.missing != "last" else with_length(x.shape, dim, request.rank + 1), int64)
-    steps.ask(Sort(dim, False), order, x)
+    steps.ask(requests.Sort(dim, False), order, x)
     if request.missing == "last":
         steps.copy(positions, order.at(dim, request.rank))
     else:
         present, at = (steps.work(positions.shape, int64) for _ in range(2))
         numbers = steps.work(x.shape, int64)
-        steps.each(IS_NUMBER, numbers, x, compute=x.dtype.compute)
-        steps.reducer(SUM, present, numbers, (dim,))
+        steps.each(functions.IS_NUMBER, numbers, x, compute=x.dtype.compute)
+        steps.reducer(functions.SUM, present, numbers, (dim,))
         if request.missing == "skip":
-            steps.each(LOWER_MIDDLE, at, present)
+            steps.each(functions.LOWER_MIDDLE, at, present)
         else:
-            steps.each(RANK_OR_NAN, at, steps.constant(request.rank, int64), present, steps.constant(n, int64))
-        steps.ask(Gather(dim), positions, order, at)
-    steps.ask(Gather(dim), values, x, positions)
+            steps.each(
+                functions.RANK_OR_NAN, at, steps.constant(request.rank, int64), present, steps.constant(n, int64)
+            )
+        steps.ask(requests.Gather(dim), positions, order, at)
+    steps.ask(requests.Gather(dim), values, x, positions)
 
 
 def with_length(shape: tuple[int, ...], dim: int, length: int) -> tuple[int, ...]:

@@ -10,22 +10,13 @@ from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import BLEND, DIFFERENCE, MEETING, NEGATIVE, PRODUCT, SUM, TOTAL
 from minigrad.backends.lowering.pooling import Windows
 from minigrad.backends.steps import Steps, Value, shortened, viewed, wide
+from minigrad.core import requests
 from minigrad.core.dtype import as_dtype, bool_, float64, int64
 from minigrad.core.layout import Layout
-from minigrad.core.requests import (
-    Convolve,
-    PairDistances,
-    PairGradients,
-    Product,
-    PutBack,
-    Reduce,
-    RowDistances,
-    RowGradients,
-)  # fmt: skip
 
 
-@serves(Backend, Product)
-def product(steps: Steps, request: Product) -> None:
+@serves(Backend, requests.Product)
+def product(steps: Steps, request: requests.Product) -> None:
     """Multiply rows by columns, with sums in float64 that are rounded once; integers sum in int64, which wraps once."""
     (out,), (a, b, *added) = steps.outs, steps.operands
     dtype = wide(out.dtype)
@@ -43,8 +34,8 @@ def product(steps: Steps, request: Product) -> None:
     steps.copy(out, total)
 
 
-@serves(Backend, Convolve)
-def convolve(steps: Steps, request: Convolve) -> None:
+@serves(Backend, requests.Convolve)
+def convolve(steps: Steps, request: requests.Convolve) -> None:
     """Multiply two of y, x and w over all their pairs of elements, and sum over the dims that the third does not have.
 
     The dims are (batch, groups, output channels, image channels, positions, taps).
@@ -73,7 +64,7 @@ def convolve(steps: Steps, request: Convolve) -> None:
         steps.copy(out, total)
     elif request.part == "input":
         padded = steps.work(windows.padded, dtype)
-        steps.ask(PutBack(windows.view), padded, viewed(total, windows.shape))
+        steps.ask(requests.PutBack(windows.view), padded, viewed(total, windows.shape))
         steps.copy(out, padded.seen(windows.interior))
     else:
         steps.copy(out, viewed(total, w.shape))
@@ -105,7 +96,7 @@ def with_ones(layout: Layout, dims: Sequence[int]) -> Layout:
 # ---- pairs of rows ---------------------------------------------------------------------------------------------------
 
 
-def differences(steps: Steps, x: Value, compute: np.dtype[np.generic]) -> tuple[Value, list[Value]]:
+def pair_differences(steps: Steps, x: Value, compute: np.dtype[np.generic]) -> tuple[Value, list[Value]]:
     """Return the difference of each pair of rows, and the indices of the first rows and of the second rows."""
     n, m = x.shape
     indices = [steps.constant(column, int64) for column in np.triu_indices(n, 1)]
@@ -117,15 +108,15 @@ def differences(steps: Steps, x: Value, compute: np.dtype[np.generic]) -> tuple[
     return result, indices
 
 
-@serves(Backend, PairDistances)
-def pair_distances(steps: Steps, request: PairDistances) -> None:
+@serves(Backend, requests.PairDistances)
+def pair_distances(steps: Steps, request: requests.PairDistances) -> None:
     """Compute the differences, then reduce each of them."""
     (out,), (x,) = steps.outs, steps.operands
-    made, _ = differences(steps, x, request.compute)
-    steps.ask(Reduce(request.reducer, float64.compute, (1,)), viewed(out, (out.shape[0], 1)), made)
+    made, _ = pair_differences(steps, x, request.compute)
+    steps.ask(requests.Reduce(request.reducer, float64.compute, (1,)), viewed(out, (out.shape[0], 1)), made)
 
 
-def crossed(steps: Steps, compute: np.dtype[np.generic], a: Value, b: Value) -> Value:
+def all_differences(steps: Steps, compute: np.dtype[np.generic], a: Value, b: Value) -> Value:
     """Return the difference of each row of a and each row of b, (..., n, m, k)."""
     *batch, n, k = a.shape
     result = steps.work((*batch, n, b.shape[-2], k), as_dtype(compute))
@@ -134,32 +125,32 @@ def crossed(steps: Steps, compute: np.dtype[np.generic], a: Value, b: Value) -> 
     return result
 
 
-@serves(Backend, RowDistances)
-def row_distances(steps: Steps, request: RowDistances) -> None:
+@serves(Backend, requests.RowDistances)
+def row_distances(steps: Steps, request: requests.RowDistances) -> None:
     """Compute the differences of all rows, then reduce each of them."""
     (out,) = steps.outs
-    made, last = crossed(steps, request.compute, *steps.operands), len(out.shape)
-    steps.ask(Reduce(request.reducer, float64.compute, (last,)), out.seen(out.layout.unsqueeze(last)), made)
+    made, last = all_differences(steps, request.compute, *steps.operands), len(out.shape)
+    steps.ask(requests.Reduce(request.reducer, float64.compute, (last,)), out.seen(out.layout.unsqueeze(last)), made)
 
 
-@serves(Backend, RowGradients)
-def row_gradients(steps: Steps, request: RowGradients) -> None:
+@serves(Backend, requests.RowGradients)
+def row_gradients(steps: Steps, request: requests.RowGradients) -> None:
     """Compute the term of each row and each row of the other matrix, then add up the terms of each row."""
     (out,), (g, y, *matrices) = steps.outs, steps.operands
     if not out.layout.numel or not g.layout.numel:
         steps.fill(out, 0)
         return
-    terms = crossed(steps, request.compute, *matrices)
+    terms = all_differences(steps, request.compute, *matrices)
     factors = steps.work(g.shape, terms.dtype)
     steps.each(request.factor, factors, g, y)
     steps.each(request.direction, terms, terms)
     steps.each(PRODUCT, terms, terms, factors.seen(factors.layout.unsqueeze(len(g.shape))))
     others = len(g.shape) - 1
-    steps.ask(Reduce(SUM, float64.compute, (others,)), out.seen(out.layout.unsqueeze(others)), terms)
+    steps.ask(requests.Reduce(SUM, float64.compute, (others,)), out.seen(out.layout.unsqueeze(others)), terms)
 
 
-@serves(Backend, PairGradients)
-def pair_gradients(steps: Steps, request: PairGradients) -> None:
+@serves(Backend, requests.PairGradients)
+def pair_gradients(steps: Steps, request: requests.PairGradients) -> None:
     """Compute the term of each pair, add it to the first row of the pair and subtract it from the second."""
     (out,), (g, y, x) = steps.outs, steps.operands
     zero = steps.work(out.shape, float64)
@@ -167,7 +158,7 @@ def pair_gradients(steps: Steps, request: PairGradients) -> None:
     if not out.layout.numel or not g.layout.numel:
         steps.copy(out, zero)
         return
-    terms, indices = differences(steps, x, request.compute)
+    terms, indices = pair_differences(steps, x, request.compute)
     factors = steps.work((g.shape[0], 1), terms.dtype)
     steps.each(request.factor, factors, *[value.seen(value.layout.unsqueeze(1)) for value in (g, y)])
     steps.each(request.direction, terms, terms)

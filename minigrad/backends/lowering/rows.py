@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minigrad.backends.base import Backend, serves
-from minigrad.backends.lowering.functions import (
-    CHOSEN,
-    EQUAL,
-    NEGATIVE_UNLESS,
-    PICKED_GRADIENT,
-    PRODUCT,
-    QUOTIENT,
-    SUM,
-    TOP,
-    UNLESS,
-)
+from minigrad.backends.lowering import functions
 from minigrad.backends.steps import Steps, Value, shortened, viewed
 from minigrad.core.dtype import DType, as_dtype, bool_, float64, int64
 from minigrad.core.layout import Layout
@@ -38,7 +28,7 @@ def totals_of(steps: Steps, fn: RowFn, elements: list[Value], dim: int, dtype: D
     for total in fn.totals:
         terms, joined = steps.work(shape, dtype), steps.work(kept, dtype)
         of_row(steps, total.term, terms, [*elements, *totals], fn)
-        steps.reducer({"sum": SUM, "max": TOP}[total.join], joined, terms, (dim,))
+        steps.reducer({"sum": functions.SUM, "max": functions.TOP}[total.join], joined, terms, (dim,))
         if total.finish is not None:
             arguments = [joined, length, parameter]  # `finish` takes the first one, two or three of these arguments
             steps.each(total.finish, joined, *arguments[: len(total.finish.args)])
@@ -57,7 +47,7 @@ def map_rows(steps: Steps, request: MapRows) -> None:
     for term, line in zip(fn.terms, outs_left, strict=True):
         terms, rows = steps.work(shape, dtype), range(len(shape) - 1)
         of_row(steps, term, terms, seen, fn)
-        steps.reducer(SUM, viewed(line, shortened(shape, rows)), terms, rows)
+        steps.reducer(functions.SUM, viewed(line, shortened(shape, rows)), terms, rows)
 
 
 @serves(Backend, Pick)
@@ -70,24 +60,24 @@ def pick(steps: Steps, request: Pick) -> None:
     ignored, index = steps.work(kept, bool_), steps.work(kept, int64)
     element, loss = steps.work(kept, x.dtype), steps.work(kept, dtype)
     named = target.seen(target.layout.unsqueeze(-1))
-    steps.each(EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
-    steps.each(CHOSEN, index, ignored, steps.constant(0, int64), named)
+    steps.each(functions.EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
+    steps.each(functions.CHOSEN, index, ignored, steps.constant(0, int64), named)
     expect_classes(steps, index, x.shape[-1])
     steps.ask(Gather(last), element, x, index)
     assert request.fn.result is not None
     of_row(steps, request.fn.result, loss, [element, *totals], request.fn)
-    steps.each(NEGATIVE_UNLESS, loss, loss, ignored)
+    steps.each(functions.NEGATIVE_UNLESS, loss, loss, ignored)
     share = shares_of(steps, weight[0], index, ignored, x.shape, dtype) if weight else None
     if share is not None:
-        steps.each(PRODUCT, loss, loss, share)
+        steps.each(functions.PRODUCT, loss, loss, share)
     if request.reduction == "none":
         steps.copy(out, viewed(loss, target.shape))
         return
     ones = (1,) * len(kept)
     total = steps.work(ones, float64)
-    steps.reducer(SUM, total, loss, range(len(kept)))
+    steps.reducer(functions.SUM, total, loss, range(len(kept)))
     if request.reduction == "mean":
-        steps.each(QUOTIENT, total, total, counted(steps, ignored) if share is None else summed(steps, share))
+        steps.each(functions.QUOTIENT, total, total, counted(steps, ignored) if share is None else summed(steps, share))
     steps.copy(out, viewed(total, out.shape))
 
 
@@ -99,19 +89,19 @@ def unpick(steps: Steps, request: Unpick) -> None:
     kept = (*out.shape[:-1], 1)
     ignored, index, value = steps.work(kept, bool_), steps.work(kept, int64), steps.work(kept, dtype)
     named, zero = target.seen(target.layout.unsqueeze(-1)), steps.constant(0, out.dtype)
-    steps.each(EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
-    steps.each(CHOSEN, index, ignored, steps.constant(0, int64), named)
+    steps.each(functions.EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
+    steps.each(functions.CHOSEN, index, ignored, steps.constant(0, int64), named)
     expect_classes(steps, index, out.shape[-1])
     share = shares_of(steps, weight[0], index, ignored, out.shape, dtype) if weight else None
     scale = steps.constant(1.0, float64)
     if request.reduction == "mean":
         total = steps.work((1,) * len(kept), float64)
-        steps.each(QUOTIENT, total, scale, counted(steps, ignored) if share is None else summed(steps, share))
+        steps.each(functions.QUOTIENT, total, scale, counted(steps, ignored) if share is None else summed(steps, share))
         scale = total
     heads = dy.seen(dy.layout.expand(target.shape).unsqueeze(-1))
-    steps.each(PICKED_GRADIENT, value, zero, steps.constant(1, dtype), ignored, heads, scale)
+    steps.each(functions.PICKED_GRADIENT, value, zero, steps.constant(1, dtype), ignored, heads, scale)
     if share is not None:
-        steps.each(PRODUCT, value, value, share)
+        steps.each(functions.PRODUCT, value, value, share)
     steps.ask(Scatter(last), out, zero.seen(Layout.contiguous(()).expand(out.shape)), index, value)
 
 
@@ -119,14 +109,14 @@ def shares_of(steps: Steps, weight: Value, index: Value, ignored: Value, shape: 
     """Return the weight of the class of each row, 0 for an ignored class. shape: of the rows, with their elements."""
     chosen, share = steps.work(index.shape, weight.dtype), steps.work(index.shape, dtype)
     steps.ask(Gather(len(shape) - 1), chosen, weight.seen(weight.layout.expand(shape)), index)
-    steps.each(UNLESS, share, chosen, ignored)
+    steps.each(functions.UNLESS, share, chosen, ignored)
     return share
 
 
 def summed(steps: Steps, share: Value) -> Value:
     """Return the sum of the weights of all rows, as a scalar that broadcasts to any shape."""
     total = steps.work((1,) * len(share.shape), float64)
-    steps.reducer(SUM, total, share, range(len(share.shape)))
+    steps.reducer(functions.SUM, total, share, range(len(share.shape)))
     return total
 
 
@@ -142,8 +132,8 @@ def counted(steps: Steps, ignored: Value) -> Value:
     """Return the number of rows that count, as a scalar that broadcasts to any shape."""
     counts = steps.work(ignored.shape, int64)
     total = steps.work((1,) * len(ignored.shape), int64)
-    steps.each(UNLESS, counts, steps.constant(1, int64), ignored)
-    steps.reducer(SUM, total, counts, range(len(ignored.shape)))
+    steps.each(functions.UNLESS, counts, steps.constant(1, int64), ignored)
+    steps.reducer(functions.SUM, total, counts, range(len(ignored.shape)))
     return total
 
 
@@ -155,13 +145,13 @@ def pick_back(steps: Steps, request: PickBack) -> None:
     totals = totals_of(steps, request.fn, [x], last, dtype, 0.0)
     named = target.seen(target.layout.unsqueeze(-1))
     ignored, hit, result = steps.work((*x.shape[:-1], 1), bool_), steps.work(x.shape, bool_), steps.work(x.shape, dtype)
-    steps.each(EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
-    steps.each(EQUAL, hit, named, steps.positions(x.shape[-1], last + 1, last), compute=int64.compute)
+    steps.each(functions.EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
+    steps.each(functions.EQUAL, hit, named, steps.positions(x.shape[-1], last + 1, last), compute=int64.compute)
     assert request.fn.result is not None
     of_row(steps, request.fn.result, result, [x, *totals], request.fn)
     share = steps.work((1,) * len(x.shape), float64)
     steps.fill(share, 1)
     if request.reduction == "mean":
-        steps.each(QUOTIENT, share, share, counted(steps, ignored))
+        steps.each(functions.QUOTIENT, share, share, counted(steps, ignored))
     heads = dy.seen(dy.layout.expand(target.shape).unsqueeze(-1))
-    steps.each(PICKED_GRADIENT, out, result, hit, ignored, heads, share)
+    steps.each(functions.PICKED_GRADIENT, out, result, hit, ignored, heads, share)

@@ -20,6 +20,8 @@ import numpy as np
 
 from minigrad.kernels.fields import Fields, loop
 
+BLOCK = 128  # neighbouring rows per block: their totals stay in the first-level cache
+
 # A chunk is some rows of n elements, computed in bands of at most `band` rows.  value: the bits of the parameter.  The
 # groups are those of out and each operand.  line_0, line_1: where the sums down the columns are stored.
 ROWS = Fields("rows chunk chunks n band value line_0 line_1 rank", "shape[rank]", "offset step strides[rank]")

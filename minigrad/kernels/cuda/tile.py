@@ -22,6 +22,7 @@ import numpy as np
 
 from minigrad.kernels.fields import Fields, loop
 
+SIDES = 2  # operands, whose statements are written once
 BAND = 8  # rows of tiles computed together, so that they share their operands in the second-level cache
 NUMBERS = "tasks down across pieces deep rows cols length alpha beta a am ak b bk bn c cm cn to om on piece"
 BATCH = "sizes a_steps b_steps c_steps to_steps"

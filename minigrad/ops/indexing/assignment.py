@@ -6,7 +6,6 @@ place; for a mask and a single value, `where` does.  A write into a tracked tens
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from minigrad.ops.shape.views import as_view, basic_index, expand, permute, resh
 from minigrad.runtime.data import nested_shape, store
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.into import write
+from minigrad.runtime.iterables import tensors_in
 from minigrad.runtime.recording import is_grad_enabled, no_grad
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.tracers import Tracer
@@ -272,12 +272,3 @@ def tensors_of(name: str, value: Any) -> tuple[Tensor, ...]:
                 op=name,
             )
     return ()
-
-
-def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Yield all tensors in nested lists, or the value itself if it is a tensor."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from tensors_in(item)

@@ -14,17 +14,8 @@ from minigrad.core.dtype import float32
 from minigrad.core.requests import LogSum
 from minigrad.core.roles import Dims, Flag
 from minigrad.core.strides import stretched_strides
+from minigrad.declare import rules
 from minigrad.declare.decorators import composed, kernel, reduction
-from minigrad.declare.rules import (
-    counted,
-    floating,
-    logical_or_bytes,
-    mean_dtype,
-    promote,
-    shape_of_reduction,
-    widen,
-    with_kept_dims,
-)
 from minigrad.errors import ShapeError
 from minigrad.ops.creation import ones_like
 from minigrad.ops.pointwise.compare import isfinite, same_number, where
@@ -67,7 +58,7 @@ def tied_tangent(dx: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], keepdi
 
 
 @reduction(
-    dtype=widen, identity="zero", order="sum", vjp=(lambda g, *, in_shape, dims: restore(g, dims, in_shape),),
+    dtype=rules.widen, identity="zero", order="sum", vjp=(lambda g, *, in_shape, dims: restore(g, dims, in_shape),),
     linear=True,
 )  # fmt: skip
 def sum(acc, x):
@@ -85,7 +76,7 @@ def sum(acc, x):
 
 
 @reduction(
-    dtype=mean_dtype, identity="zero", order="sum", mean=True,
+    dtype=rules.mean_dtype, identity="zero", order="sum", mean=True,
     vjp=(lambda g, *, in_shape, dims: restore((wide(g) / _count(in_shape, dims)).to(g.dtype), dims, in_shape),),
     linear=True,
 )  # fmt: skip
@@ -99,7 +90,7 @@ def mean(acc, x):
 
 
 @reduction(
-    dtype=promote, identity="lowest", order="extreme", vjp=(lambda g, x, y, *, dims: share_ties(g, x, y, dims),),
+    dtype=rules.promote, identity="lowest", order="extreme", vjp=(lambda g, x, y, *, dims: share_ties(g, x, y, dims),),
     jvp=lambda dx, x, y, *, dims, keepdim: tied_tangent(dx, x, y, dims, keepdim),
 )  # fmt: skip
 def amax(acc, x):
@@ -111,7 +102,7 @@ def amax(acc, x):
 
 
 @reduction(
-    dtype=promote, identity="highest", order="extreme", vjp=(lambda g, x, y, *, dims: share_ties(g, x, y, dims),),
+    dtype=rules.promote, identity="highest", order="extreme", vjp=(lambda g, x, y, *, dims: share_ties(g, x, y, dims),),
     jvp=lambda dx, x, y, *, dims, keepdim: tied_tangent(dx, x, y, dims, keepdim),
 )  # fmt: skip
 def amin(acc, x):
@@ -131,7 +122,7 @@ def _share_both(
 
 
 @reduction(
-    dtype=promote, identity=("highest", "lowest"), order="extreme", outputs=("min", "max"), vjp=(_share_both,),
+    dtype=rules.promote, identity=("highest", "lowest"), order="extreme", outputs=("min", "max"), vjp=(_share_both,),
     jvp=lambda dx, x, min, max, *, dims, keepdim: tuple(tied_tangent(dx, x, y, dims, keepdim) for y in (min, max)),
 )  # fmt: skip
 def aminmax(low, high, x):
@@ -156,13 +147,13 @@ def both(acc, x):
     return acc if x != 0 else 0
 
 
-@reduction(dtype=logical_or_bytes, identity="zero", combine=either)
+@reduction(dtype=rules.logical_or_bytes, identity="zero", combine=either)
 def any(acc, x):
     """Return whether any element over `dim` is nonzero, as 0 or 1 in uint8 for uint8; False without elements."""
     return 1 if x != 0 else acc
 
 
-@reduction(dtype=logical_or_bytes, identity="one", combine=both)
+@reduction(dtype=rules.logical_or_bytes, identity="one", combine=both)
 def all(acc, x):
     """Return whether all elements over `dim` are nonzero, as 0 or 1 in uint8 for uint8; True without elements."""
     return acc if x != 0 else 0
@@ -212,7 +203,7 @@ def _product_before(x: Tensor) -> Tensor:
     return y
 
 
-@reduction(dtype=widen, identity="one", order="sum", vjp=(_prod_rule,))
+@reduction(dtype=rules.widen, identity="one", order="sum", vjp=(_prod_rule,))
 def prod(acc, x):
     """Return the product of the elements over `dim`; 1 if there are no elements.
 
@@ -227,14 +218,14 @@ def present(x):
     return x != 0
 
 
-@reduction(dtype=counted, identity="zero", order="sum", map=present, namespace=(), label="count_nonzero")
+@reduction(dtype=rules.counted, identity="zero", order="sum", map=present, namespace=(), label="count_nonzero")
 def count(acc, x):
     """Return the number of nonzero elements over `dim`, in int64.  Not differentiable."""
     return acc + x
 
 
 @kernel(
-    dtype=floating, shape=shape_of_reduction,
+    dtype=rules.floating, shape=rules.shape_of_reduction,
     vjp=(lambda g, x, y, *, dims: restore(g, dims, x.shape) * (x - restore(y, dims, x.shape)).exp(),),
     jvp=lambda dx, x, y, *, dims, keepdim: sum(dx * (x - restore(y, dims, x.shape)).exp(), dims, keepdim),
     batch="reduction", namespace=(), label="logsumexp",
@@ -244,7 +235,7 @@ def log_of_sum(backend, out, x: Tensor, *, dims: Dims, keepdim: Flag):
 
     Gradient: g*exp(x - y) with the result y, which is g times the softmax.
     """
-    return backend.prepare(LogSum(dims), with_kept_dims(out, x.shape, dims), x)
+    return backend.prepare(LogSum(dims), rules.with_kept_dims(out, x.shape, dims), x)
 
 
 @composed(out=False, namespace=(), method=True)

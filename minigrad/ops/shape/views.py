@@ -11,23 +11,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any
 
+from minigrad.core import roles
 from minigrad.core.conditions import Ndim
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import PutBack
-from minigrad.core.roles import (
-    WHOLE,
-    Along,
-    Index,
-    ManyDims,
-    Order,
-    SqueezedDims,
-    StretchedShape,
-    SwappedDim,
-    ViewDim,
-    ViewDims,
-    ViewShape,
-)
 from minigrad.core.shape import as_int, as_shape, infer_hole, normalize_dim, numel
 from minigrad.declare.decorators import composed, kernel, public, view
 from minigrad.declare.forms import handed_on
@@ -113,7 +101,7 @@ def adjoint_of(view: Any, x: Tensor, shape: tuple[int, ...], **params: Any) -> T
 
 
 @view(vjp=(lambda g, *, dims: permute(g, dims=inverse_permutation(dims)),))
-def permute(input: Layout, dims: Order):
+def permute(input: Layout, dims: roles.Order):
     """Return a view with the dims in another order.  Gradient: g, permuted with the inverse order."""
     return input.permute(dims)
 
@@ -140,13 +128,13 @@ def inverse_permutation(dims: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @view(vjp=(lambda g, *, dim0, dim1: transpose(g, dim0=dim0, dim1=dim1),))
-def transpose(input: Layout, dim0: SwappedDim, dim1: SwappedDim):
+def transpose(input: Layout, dim0: roles.SwappedDim, dim1: roles.SwappedDim):
     """Return a view with two dims swapped.  Gradient: g with the same two dims swapped."""
     return input.transpose(dim0, dim1)
 
 
 @view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
-def squeeze(input: Layout, dim: SqueezedDims = None):
+def squeeze(input: Layout, dim: roles.SqueezedDims = None):
     """Return a view without dims of length 1: without all of them, or without those that `dim` names.
 
     A dim of another length stays.
@@ -155,7 +143,7 @@ def squeeze(input: Layout, dim: SqueezedDims = None):
 
 
 @view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
-def unsqueeze(input: Layout, dim: ViewDim):
+def unsqueeze(input: Layout, dim: roles.ViewDim):
     """Return a view with a new dim of length 1 at position `dim`."""
     return input.unsqueeze(dim)
 
@@ -167,7 +155,7 @@ def unsqueeze(input: Layout, dim: ViewDim):
     namespace=(),
     batch=lambda input, *, shape, batch: reshape(input, (batch, *Layout.contiguous(input.shape[1:]).view(shape).shape)),
 )
-def as_view(input: Layout, shape: ViewShape):
+def as_view(input: Layout, shape: roles.ViewShape):
     """Return a view with another shape over the same memory.  Raises ShapeError if the strides do not allow it."""
     return input.view(shape)
 
@@ -176,7 +164,7 @@ AS_VIEW = as_view.op  # type: ignore[attr-defined]
 
 
 @view(vjp=(lambda g, *, dims: flip(g, dims=dims),))
-def flip(input: Layout, dims: ManyDims):
+def flip(input: Layout, dims: roles.ManyDims):
     """Return a view with the elements in reverse order along each of `dims`; it has negative strides."""
     return input.flip(dims)
 
@@ -185,7 +173,7 @@ def flip(input: Layout, dims: ManyDims):
     vjp=(lambda g, *, in_shape: g.sum_to(in_shape),),
     batch=lambda input, *, shape, batch: _expanded_batch(input, shape, batch),
 )
-def expand(input: Layout, shape: ViewShape):
+def expand(input: Layout, shape: roles.ViewShape):
     """Return a view of a larger shape, in which dims of length 1 are expanded and leading dims are added.
 
     Gradient: g, summed over the expanded and added dims.
@@ -194,7 +182,7 @@ def expand(input: Layout, shape: ViewShape):
 
 
 @view(vjp=(lambda g, *, in_shape, dims: g.sum(dims).reshape(in_shape),), namespace=())
-def stretch(input: Layout, dims: ViewDims, shape: StretchedShape):
+def stretch(input: Layout, dims: roles.ViewDims, shape: roles.StretchedShape):
     """Return a reduced tensor expanded to the shape before the reduction, with strides of 0 along `dims`.
 
     Gradient: g, summed over `dims`.
@@ -216,19 +204,19 @@ def _expanded_batch(x: Tensor, shape: Any, size: int) -> Tensor:
 
 
 @view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, narrow, in_shape, **params),))
-def narrow(input: Layout, dim: ViewDim, start: Along, length: Along):
+def narrow(input: Layout, dim: roles.ViewDim, start: roles.Along, length: roles.Along):
     """Return a view of `length` elements along `dim`, from `start`.  Gradient: g at these elements, and 0 elsewhere."""
     return input.narrow(dim, start, length)
 
 
 @view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, select, in_shape, **params),))
-def select(input: Layout, dim: ViewDim, index: Along):
+def select(input: Layout, dim: roles.ViewDim, index: roles.Along):
     """Return a view of one position along `dim`, without this dim.  Gradient: g at this position, and 0 elsewhere."""
     return input.select(dim, index)
 
 
 @view(name="index", vjp=(lambda g, *, in_shape, index: _adjoint(g, basic_index, in_shape, index=index),), namespace=())
-def basic_index(input: Layout, index: Index):
+def basic_index(input: Layout, index: roles.Index):
     """Return the view of an index of ints, slices and None, such as `x[1, :, None, ::2]`.
 
     Gradient: g at the elements of the view, and 0 elsewhere.
@@ -240,7 +228,7 @@ def basic_index(input: Layout, index: Index):
             continue
         if item is None:
             input = input.unsqueeze(dim)
-        elif item != WHOLE:
+        elif item != roles.WHOLE:
             start, stop, step = item
             input = input.slice(dim, start, stop, 1 if step is None else step)
         dim += 1
@@ -248,13 +236,13 @@ def basic_index(input: Layout, index: Index):
 
 
 @view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, diagonal, in_shape, **params),))
-def diagonal(input: Layout, offset: Along = 0, dim1: ViewDim = 0, dim2: ViewDim = 1):
+def diagonal(input: Layout, offset: roles.Along = 0, dim1: roles.ViewDim = 0, dim2: roles.ViewDim = 1):
     """Return a view of the diagonal of two dims, as the last dim.  Gradient: g on the diagonal, and 0 elsewhere."""
     return input.diagonal(offset, dim1, dim2)
 
 
 @view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, unfold, in_shape, **params),))
-def unfold(input: Layout, dimension: ViewDim, size: Along, step: Along):
+def unfold(input: Layout, dimension: roles.ViewDim, size: roles.Along, step: roles.Along):
     """Return a view of the windows of `size` elements along a dim, which begin every `step` elements.
 
     The windows are the last dim of the result.
@@ -378,7 +366,7 @@ def remembered(x: Tensor, shape: tuple[Any, ...], wanted: tuple[int, ...]) -> Te
 
 
 @composed(out=False)
-def flatten(input: Tensor, start_dim: Along = 0, end_dim: Along = -1) -> Tensor:
+def flatten(input: Tensor, start_dim: roles.Along = 0, end_dim: roles.Along = -1) -> Tensor:
     """Return the tensor with the dims from start_dim to end_dim, which is included, merged into one dim.
 
     A tensor of shape () becomes (1,).  The result is a view if the strides allow it, otherwise a copy.
