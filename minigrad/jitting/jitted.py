@@ -139,7 +139,7 @@ class Jitted:
                     if not sole_caller():
                         return eagerly(self.function, args, kwargs)
                     try:
-                        with collector_paused():  # a recording keeps all its objects
+                        with collector_paused(keeps=True):  # as a recording does
                             entry = entry_of(Recording(self.function, args, kwargs, bool(floats)), self.fuse)
                     except Exception:
                         if not floats:

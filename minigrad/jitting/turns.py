@@ -67,24 +67,3 @@ def sole_caller() -> bool:
             return False
         time.sleep(0.001)
     return True
-<<<<<<< HEAD
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """Do not search for garbage: a recording keeps all its objects, and a search reads all of them again and again.
-
-    Afterwards the objects count as old ones, so that the next search for new garbage does not read them either.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if not gc.get_freeze_count():  # both together move all objects to the oldest generation
-            gc.freeze()
-            gc.unfreeze()
-        if enabled:
-            gc.enable()
-=======
->>>>>>> twins

@@ -128,18 +128,24 @@ def watch() -> Iterator[list[str]]:
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
+def collector_paused(keeps: bool = False) -> Iterator[None]:
     """Disable garbage collection in a `with` block.
 
-    Importing Numba and compiling create many objects that stay alive.  Traversing them again and again would take a
-    tenth of the time to the first gradient.
+    Importing Numba, compiling and recording create many objects that stay alive.  Traversing them again and again would
+    take a tenth of the time to the first gradient.
+
+    keeps: whether the objects that the block makes stay.  Then they count as old ones afterwards, so that the next
+    search for new garbage does not read them either.
     """
-    running = gc.isenabled()
+    enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if running:
+        if keeps and not gc.get_freeze_count():  # both together move all objects to the oldest generation
+            gc.freeze()
+            gc.unfreeze()
+        if enabled:
             gc.enable()
 
 

@@ -85,12 +85,8 @@ def probed(op: Op, base: CallPlan) -> tuple[Any, ...]:
             return ()
         masks.append(moves[0])
         start = start_of(spec.layout, base.params) if indexed else 0
-<<<<<<< HEAD
         assert start is not None  # the call of the base was valid
         first = first - (spec.layout.offset + start) * moves[0]
-=======
-        first = first - (spec.layout.offset + (start or 0)) * moves[0]
->>>>>>> long
     return base, first, masks
 
 
@@ -175,11 +171,7 @@ class Shifted(Launch):
     __slots__ = ("changed", "origin")
 
     def __init__(self, origin: Launch, changed: Any) -> None:
-<<<<<<< HEAD
         self.origin, self.changed = origin, changed  # type: ignore[misc]
-=======
-        self.origin, self.changed = origin, changed  # type: ignore[misc]  # a slot instead of the property
->>>>>>> long
         self.arguments, self.temporaries = origin.arguments, origin.temporaries
         self.flags, self.always_fails, self.limits = (), False, None
 
