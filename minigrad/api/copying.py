@@ -52,12 +52,13 @@ def deep(x: Tensor, memo: dict[int, Any]) -> Tensor:
             "copy x.detach() instead",
             op="deepcopy",
         )
-    storage = memo.get(id(x.storage))
+    whole = x.storage.memory
+    storage = memo.get(id(whole))
     if storage is None:
         backend = backend_of(x.device)
-        storage = backend.from_host(backend.to_host(x.storage)[: x.storage.numel], x.dtype, x.device)
-        memo[id(x.storage)] = storage
-    twin = twin_on(x, storage, None)
+        storage = backend.from_host(backend.to_host(whole)[: whole.numel], whole.dtype, x.device)
+        memo[id(whole)] = storage
+    twin = twin_on(x, storage.seen_as(x.dtype), None)
     if isinstance(x, Var):
         twin._grad = copy.deepcopy(x._grad, memo)
     vars(twin).update(copy.deepcopy(vars(x), memo))
@@ -87,6 +88,8 @@ def is_sole(x: Tensor) -> bool:
 
     The base of x does not count if only x refers to it.
     """
+    if x.storage.memory is not x.storage:  # the memory belongs to a tensor of another dtype
+        return False
     others = stored(x) - STORED
     return others == 0 or (others == 1 and isinstance(x.base, Tensor) and held(x, "base") == HELD)
 
@@ -106,6 +109,8 @@ def on_storage(
 
 def reduced_storage(storage: Storage) -> tuple[Any, ...]:
     """Reduce a storage for pickle, which writes it once for all tensors that use it."""
+    if storage.memory is not storage:
+        return Storage.seen_as, (storage.memory, storage.dtype)
     values = np.array(backend_of(storage.device).to_host(storage))
     return storage_from_pickle, (values, storage.dtype, str(storage.device))
 

@@ -7,6 +7,7 @@ written into the tensors do not matter, since a program reads their memory at ea
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
@@ -184,7 +185,7 @@ class Outside:
                 self.options.append(options_of(f"{way}.param_groups[{k}]", group))
                 yield "", group["params"]
         elif isinstance(x, type):
-            yield from self.attributes(x, way) if of_user(x) else ()
+            yield from [*self.attributes(x, way), *[("", base) for base in x.__bases__]] if of_user(x) else ()
         elif hasattr(x, "__wrapped__") and callable(x):
             yield from [("", x.__wrapped__), *([("", x.fwd), ("", x.bwd)] if isinstance(x, custom_vjp) else [])]
         elif of_user(type(x)):
@@ -218,14 +219,17 @@ class Outside:
             if hasattr(x, "__wrapped__"):  # a transform such as mg.func.grad leads to the function of the user
                 yield "", x.__wrapped__
             return
+        scopes, names = [x.__globals__], names_of(x.__code__)
         for name, cell in zip(x.__code__.co_freevars, x.__closure__ or ()):
             value = content(cell)
             self.cells.append((cell, value))
+            scopes += scope_of(value)
             yield name, value
-        scope = x.__globals__
-        for name in sorted(names_of(x.__code__) & scope.keys()):
-            self.names.append((scope, name, scope[name]))
-            yield name, scope[name]
+        for scope in scopes:
+            for name in sorted(names & scope.keys()):
+                self.names.append((scope, name, scope[name]))
+                scopes += [each for each in scope_of(scope[name]) if not any(each is s for s in scopes)]
+                yield name, scope[name]
         if x.__defaults__ or x.__kwdefaults__:
             self.parts.append(Part(way, lambda: [x.__defaults__, *(x.__kwdefaults__ or {}).values()], "".format))
             last = x.__code__.co_varnames[: x.__code__.co_argcount][::-1]
@@ -375,6 +379,13 @@ def names_of(code: CodeType) -> set[str]:
         if isinstance(constant, CodeType):
             names |= names_of(constant)
     return names
+
+
+def scope_of(x: Any) -> list[dict[str, Any]]:
+    """Return the variables of a module that belongs neither to Python nor to an installed library, in a list."""
+    if not isinstance(x, ModuleType) or "-packages" in str(getattr(x, "__file__", "")):
+        return []
+    return [] if x.__name__.partition(".")[0] in sys.stdlib_module_names | {"minigrad", "numpy"} else [vars(x)]
 
 
 def of_user(kind: type) -> bool:

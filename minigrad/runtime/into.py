@@ -26,7 +26,7 @@ from minigrad.runtime.rebasing import Ops, WriteRecord, current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
-from minigrad.runtime.writing import check_recordable, check_writable, count_part, overlap
+from minigrad.runtime.writing import check_recordable, check_writable, count_part, overlap, shared
 
 INTO_LIMIT = 1024
 WRITES = {"clone": "copy_", "cast": "copy_", "fill": "fill_"}  # the public names of ops that write their operand
@@ -202,7 +202,7 @@ def expect_separate(label: str, out: Sequence[Tensor]) -> None:
     """Raise StorageError if two results would be written to the same memory."""
     for k, position in enumerate(out):
         for other in out[:k]:
-            if position.storage is other.storage and overlap(position.layout, other.layout):
+            if shared(position, other):
                 raise errors.StorageError(
                     f"{label}: the tensors in out must not share memory, got {describe(other)} and "
                     f"{describe(position)}, which do; allocate one tensor per result",
@@ -391,7 +391,7 @@ def begin_writes(op: Op, operands: tuple[Any, ...]) -> None:
 def expect_apart(label: str, x: Tensor, others: Sequence[Tensor]) -> None:
     """Raise StorageError if an operand that is written shares memory with another."""
     for other in others:
-        if not isinstance(other, Tracer) and other.storage is x.storage and overlap(other.layout, x.layout):
+        if not isinstance(other, Tracer) and shared(other, x):
             raise errors.StorageError(
                 f"{label}: an operand that is written must not share memory with another operand, got {describe(x)} "
                 f"and {describe(other)}; clone() one of them",

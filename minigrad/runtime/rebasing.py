@@ -200,7 +200,8 @@ class WriteRecord:
         whole = current(self.base)
         if whole is not None:
             spare(root_of(whole))
-        self.old = None if whole is None or out.layout is self.base.layout else ground_of(self.base, whole)
+        covered = out.layout is self.base.layout and out.dtype is self.base.dtype
+        self.old = None if whole is None or covered else ground_of(self.base, whole)
         self.keep(operands)
         self.tracks = whole is not None or (self.mask != 0 and plan.tracks)
 

@@ -131,6 +131,13 @@ def check_recordable(name: str, out: Tensor, operands: tuple[Tensor, ...]) -> No
                 )
 
 
+def shared(x: Tensor, y: Tensor) -> bool:
+    """Return whether two tensors share an element; those of different dtypes count as sharing all of their memory."""
+    if x.storage is y.storage:
+        return overlap(x.layout, y.layout)
+    return x.storage.memory is y.storage.memory
+
+
 def overlap(a: Layout, b: Layout) -> bool:
     """Return whether two layouts of one storage share an element.
 

@@ -10,6 +10,7 @@ import warnings
 from collections import deque
 from functools import partial
 from queue import SimpleQueue
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -696,6 +697,29 @@ def test_hooks_and_properties_may_read_another_number() -> None:
         results = []
         for k in [1, 1, 1, 5]:
             scale = float(k)
+            results.append(f(t(2)).item())
+        assert results == [2, 2, 2, 10]
+
+
+class Base:
+    scale = 1.0
+
+
+def test_modules_and_base_classes_may_have_another_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    helpers = ModuleType("helpers")
+    exec("scale = 1.0\ndef scaled(x):\n    return x * scale", helpers.__dict__)
+    monkeypatch.setitem(globals(), "helpers", helpers)
+
+    class Heir(Base):
+        def __call__(self, x):
+            return x * self.scale
+
+    functions = (lambda x: x * helpers.scale, lambda x: helpers.scaled(x), Heir())
+    for f in map(mg.jit, functions):
+        results = []
+        for k in [1, 1, 1, 5]:
+            monkeypatch.setattr(helpers, "scale", float(k))
+            monkeypatch.setattr(Base, "scale", float(k))
             results.append(f(t(2)).item())
         assert results == [2, 2, 2, 10]
 

@@ -4,6 +4,10 @@ Most tests run on the reference device, where every op is a plain loop; the kern
 in one precision.
 """
 
+import copy
+import io
+import pickle
+
 import numpy as np
 import pytest
 from cases import over
@@ -128,6 +132,10 @@ def test_division_by_zero_and_infinity():
     np.testing.assert_allclose(quotient(small, small), [1, 1])
     large = np.array([1.7e308 + 1.7e308j, 1e308 - 1.7e308j, 5e-324 + 1e-320j])  # whose sums of products would overflow
     np.testing.assert_allclose(quotient(large, large), [1, 1, 1], rtol=1e-15)
+    found = quotient([1e308, complex(1e300, 1e-300), 1.5e308 + 1e308j], [1e-200, 1e-100, complex(1e308, np.inf)])
+    assert found[0] == np.inf and found[1].real == np.inf and found[2] == 0
+    assert found[1].imag == pytest.approx(1e-200)
+    np.testing.assert_allclose(quotient([1e308], [0.49 + 0.49j]), [1e308 / (0.49 + 0.49j)])
 
 
 @over("name", ["exp", "log", "sqrt", "tan", "tanh", "asin", "acos", "atan", "asinh", "abs"])
@@ -510,6 +518,23 @@ def whole_by_its_part(z, r):
     return y * r
 
 
+def first_half_of_the_parts(z, r):
+    y = z.flatten()[:4] * 1.5
+    mg.view_as_real(y).reshape(8)[:4].mul_(r[0])  # a view with the layout of its base
+    return y * y
+
+
+def scaled_first_half(z, r):
+    y = z.flatten()[:4] * 1.5
+    return mg.cat([mg.complex(y.real[:2] * r[0, ::2], y.imag[:2] * r[0, 1::2]), y[2:]]) ** 2
+
+
+def scalar(z, r):
+    y = z[0, 0] * 1.5
+    y.real.mul_(r[0, 0])
+    return y * y
+
+
 def strided_memory(z, r):
     y = mg.empty_strided((3, 4), (1, 3), dtype=mg.complex128, device="reference").zero_()
     y.copy_(z)
@@ -569,6 +594,8 @@ WRITES = [
     (pairs_seen_as_complex, pairs_result),
     (whole_by_its_part, product_by_parts),
     (strided_memory, strided_result),
+    (first_half_of_the_parts, scaled_first_half),
+    (scalar, lambda z, r: mg.complex(z.real[0, 0] * 1.5 * r[0, 0], z.imag[0, 0] * 1.5) ** 2),
     (strided_pairs, strided_pairs_result),
     (constants_then_parts, lambda z, r: mg.complex(put_in_rows(r, 2, 0 * r[2]), z.real) * z),
 ]  # fmt: skip
@@ -586,6 +613,19 @@ def test_a_write_through_a_view_of_parts_is_recorded(write, wanted):
         found.append([x.detach().numpy() for x in (y, *first, *second)])
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-10)
+
+
+def test_copies_and_files_know_that_a_part_shares_memory():
+    z = on_reference(PARTS)
+    for copied in (copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))):
+        whole, part = copied((z, z.real))
+        part.mul_(10.0)
+        assert whole.tolist() == (PARTS.real * 10 + 1j * PARTS.imag).tolist() and z.tolist() == PARTS.tolist()
+        assert copied(z.imag).tolist() == PARTS.imag.tolist()
+    with pytest.raises(mg.ArgumentError, match="b and a share a part of their memory"):
+        mg.save({"a": z, "b": z.real}, io.BytesIO())
+    with pytest.raises(mg.StorageError, match="must not share memory"):
+        mg.frexp(z.imag, out=(z.real, z.real))
 
 
 def test_a_saved_part_that_a_write_changes_is_noticed():

@@ -144,7 +144,7 @@ def test_eigenvectors_of_general_matrices(n):
 
 @over("values", [
     draw(2, 9, 9), np.zeros((3, 3)), np.diag([1j, 2, 2]), np.array([[2, 1e4, 0], [1e-4, 3, 1e-4], [0, 1e4, 5]]),
-    np.roll(np.eye(4), 1, 0), np.ones((4, 4)),
+    np.roll(np.eye(4), 1, 0), np.ones((4, 4)), np.ones((7, 7)), np.outer(np.arange(1, 12), np.arange(1, 12)),
 ])  # fmt: skip
 def test_eigenvectors_of_a_kernel(values):
     check_eigenvectors("cpu", values.astype(np.complex64), 2e-3)

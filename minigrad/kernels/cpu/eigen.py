@@ -59,9 +59,13 @@ def balance(x, n, scales):  # type: ignore[no-untyped-def]
 def hessenberg(x, q, n, u, v, w):  # type: ignore[no-untyped-def]
     """Reduce x by reflections to a triangle with one diagonal below it, and multiply the transpose of q by them."""
     for k in range(n - 2):
-        norm = R(0)
+        largest = R(0)
         for i in range(k + 1, n):
             v[i] = x[i * n + k]
+            largest = max(largest, size_of(v[i]))
+        norm = R(0)
+        for i in range(k + 1, n):  # the length of v has no effect, but its square may underflow
+            v[i] /= largest if largest > R(0) else R(1)
             norm += v[i].real * v[i].real + v[i].imag * v[i].imag
         norm = np.sqrt(norm)
         size = abs(v[k + 1])

@@ -73,14 +73,18 @@ def cdiv(a, b):
     scale = U(SCALE_BITS - (bits if bits < MOST_BITS else MOST_BITS)).view(T)
     c = b.real * scale
     d = b.imag * scale
-    p = a.real * scale
-    q = a.imag * scale
+    # A scale above 1 would let large parts of a overflow; after the products, it is multiplied by the quotient.
+    before = (scale < 1.0) | ((abs(a.real) < 1.0) & (abs(a.imag) < 1.0))
+    p = a.real * (scale if before else 1.0)
+    q = a.imag * (scale if before else 1.0)
+    after = 1.0 if before else scale
     inverse = 1.0 / (c * c + d * d)
-    real = (p * c + q * d) * inverse
-    imag = (q * c - p * d) * inverse
+    real = (p * c + q * d) * inverse * after
+    imag = (q * c - p * d) * inverse * after
     # A number divided by 0 is infinite in each part that is not 0, and a finite number divided by infinity is 0.
-    real = a.real * INFINITY if most == 0.0 else ((a.real + a.imag) * 0.0 if most == INFINITY else real)
-    imag = a.imag * INFINITY if most == 0.0 else ((a.real + a.imag) * 0.0 if most == INFINITY else imag)
+    none = a.real * 0.0 + a.imag * 0.0
+    real = a.real * INFINITY if most == 0.0 else (none if most == INFINITY else real)
+    imag = a.imag * INFINITY if most == 0.0 else (none if most == INFINITY else imag)
     return complex(real, imag)
 
 
