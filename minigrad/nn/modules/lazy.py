@@ -11,14 +11,7 @@ from itertools import chain
 from typing import Any
 
 from minigrad.errors import DeclarationError, ShapeError, StateError
-from minigrad.nn.modules.batchnorm import (
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-)
+from minigrad.nn.modules import batchnorm
 from minigrad.nn.modules.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from minigrad.nn.modules.linear import Linear
 from minigrad.nn.modules.module import CallSignature, Module
@@ -211,25 +204,25 @@ class LazyConvTranspose3d(Lazy, ConvTranspose3d, dim=-4):
     """`ConvTranspose3d` whose `in_channels` is read from the first input."""
 
 
-class LazyBatchNorm1d(Lazy, BatchNorm1d):
+class LazyBatchNorm1d(Lazy, batchnorm.BatchNorm1d):
     """`BatchNorm1d` whose `num_features` is read from the first input."""
 
 
-class LazyBatchNorm2d(Lazy, BatchNorm2d):
+class LazyBatchNorm2d(Lazy, batchnorm.BatchNorm2d):
     """`BatchNorm2d` whose `num_features` is read from the first input."""
 
 
-class LazyBatchNorm3d(Lazy, BatchNorm3d):
+class LazyBatchNorm3d(Lazy, batchnorm.BatchNorm3d):
     """`BatchNorm3d` whose `num_features` is read from the first input."""
 
 
-class LazyInstanceNorm1d(Lazy, InstanceNorm1d, dim=-2, affine=True, track_running_stats=True):
+class LazyInstanceNorm1d(Lazy, batchnorm.InstanceNorm1d, dim=-2, affine=True, track_running_stats=True):
     """`InstanceNorm1d` with parameters and running statistics, whose `num_features` is read from the first input."""
 
 
-class LazyInstanceNorm2d(Lazy, InstanceNorm2d, dim=-3, affine=True, track_running_stats=True):
+class LazyInstanceNorm2d(Lazy, batchnorm.InstanceNorm2d, dim=-3, affine=True, track_running_stats=True):
     """`InstanceNorm2d` with parameters and running statistics, whose `num_features` is read from the first input."""
 
 
-class LazyInstanceNorm3d(Lazy, InstanceNorm3d, dim=-4, affine=True, track_running_stats=True):
+class LazyInstanceNorm3d(Lazy, batchnorm.InstanceNorm3d, dim=-4, affine=True, track_running_stats=True):
     """`InstanceNorm3d` with parameters and running statistics, whose `num_features` is read from the first input."""
