@@ -62,9 +62,10 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[CallPlan]:
 )
 def test_the_plans_of_rows_are_copies_and_right(function: Any, copies: list[CallPlan]) -> None:
     x = mg.tensor(X)
+    copies.clear()  # those of the other functions
     for t in range(12):
         np.testing.assert_allclose(function(x, t).numpy(), function(X, t), rtol=1e-5, atol=1e-6)
-    assert len(copies) >= 12 - FIRST
+    assert len(copies) >= 11 - FIRST  # the offset of the first row is 0
 
 
 def test_an_index_out_of_range_is_refused_after_many_rows(copies: list[CallPlan]) -> None:
