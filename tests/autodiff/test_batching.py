@@ -193,7 +193,7 @@ def test_every_op_has_a_kind() -> None:
         "count_up", "draw", "tally", "locate", "unique", "attention", "attention_backward", "attention_kept",
         "channel_gradients", "lstm_step_backward", "gru_step_backward", "lstm_sequence_backward",
         "gru_sequence_backward", "pair_distances", "pair_gradients", "row_distances", "row_gradients",
-        "joined_positions", "spanned",
+        "joined_positions", "spanned", "expect_no_phase",
     }  # fmt: skip
 
 
