@@ -1,9 +1,8 @@
 """Fusion: from the launches of a program to fewer launches that compute the same bits.
 
-Units (`composing.py`) that share memory and a shape become one loop.  It is an ordinary `Elementwise` request with a
-generated scalar function, so every device can run it.  A result that only the loop itself reads is not stored.
-Launches whose results are never read are left out.  All other launches stay as they were recorded, in an order in which
-every launch finds the values that it found before.
+Units (`composing.py`) that share memory and a shape become one loop: an ordinary `Elementwise` request with a generated
+scalar function, so every device can run it.  A result that only the loop itself reads is not stored.  Launches whose
+results are never read are left out.  All others stay as recorded, in an order in which each finds the same values.
 """
 
 from __future__ import annotations
