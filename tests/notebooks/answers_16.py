@@ -160,7 +160,7 @@ WRONG: dict[str, list[Any]] = {
 PRINTED = [
     "gradient:    3.300000-9.400000j\ndifferences: 3.300000 and -9.400000\n",
     "the ends of the paths: 0.949+0.316j -0.949-0.316j -0.949-0.316j\nthe square root of c:  0.949+0.316j\n",
-    "x receives ȳ · y\nx receives conj_physical(ȳ)\ninput receives ȳ · other\nother receives ȳ · input\n",
+    "x receives ȳ · y\nx receives conj(ȳ)\ninput receives ȳ · other\nother receives ȳ · input\n",
     "step 30: loss  91753.76, a = 1.49-235.85j, -0.48+188.03j\n",
     "real       -2.3391632 and  -2.3391632\nimaginary  -2.9908544 and   2.9908544\n",
     "loss 0.012, a = 1.50+1.00j, -0.48-0.79j\n",
