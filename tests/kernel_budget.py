@@ -16,7 +16,8 @@ import pytest
 from minigrad.config import settings
 from minigrad.kernels import store
 
-# 1,400 for the functions, 25 of the 40 for networks and fused loops, 12 for tiles of AMX, 60 for complex numbers; some to spare
+# 1,400 for the functions, 25 of the 40 for networks and fused loops, 12 for tiles of AMX, 60 for complex numbers, and
+# some to spare
 LIMIT = 1520
 BUDGET = pytest.StashKey["Budget"]()
 
