@@ -26,7 +26,7 @@ from minigrad.runtime.rebasing import Ops, WriteRecord, current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
-from minigrad.runtime.writing import check_recordable, check_writable, count_part, overlap, shared
+from minigrad.runtime.writing import check_recordable, check_writable, count_part, overlap, share_elements
 
 INTO_LIMIT = 1024
 WRITES = {"clone": "copy_", "cast": "copy_", "fill": "fill_"}  # the public names of ops that write their operand
@@ -144,7 +144,7 @@ def is_same(x: Tensor, out: Tensor) -> bool:
 
 def overlaps(x: Tensor, out: Tensor) -> bool:
     """Return whether a launch that writes a result may change elements of an operand that it reads later."""
-    return x.storage is out.storage and x.layout is not out.layout and overlap(x.layout, out.layout)
+    return not is_same(x, out) and share_elements(x, out)
 
 
 def run_beside(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run: Any) -> Any:
@@ -202,7 +202,7 @@ def expect_separate(label: str, out: Sequence[Tensor]) -> None:
     """Raise StorageError if two results would be written to the same memory."""
     for k, position in enumerate(out):
         for other in out[:k]:
-            if shared(position, other):
+            if share_elements(position, other):
                 raise errors.StorageError(
                     f"{label}: the tensors in out must not share memory, got {describe(other)} and "
                     f"{describe(position)}, which do; allocate one tensor per result",
@@ -391,7 +391,7 @@ def begin_writes(op: Op, operands: tuple[Any, ...]) -> None:
 def expect_apart(label: str, x: Tensor, others: Sequence[Tensor]) -> None:
     """Raise StorageError if an operand that is written shares memory with another."""
     for other in others:
-        if not isinstance(other, Tracer) and shared(other, x):
+        if not isinstance(other, Tracer) and share_elements(other, x):
             raise errors.StorageError(
                 f"{label}: an operand that is written must not share memory with another operand, got {describe(x)} "
                 f"and {describe(other)}; clone() one of them",

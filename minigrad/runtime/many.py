@@ -27,7 +27,7 @@ from minigrad.errors import DeviceError, DTypeError, ShapeError, StorageError
 from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.runtime.writing import check_writable, overlap
+from minigrad.runtime.writing import check_writable, share_elements
 
 Row = tuple[Tensor, ...]
 
@@ -123,7 +123,7 @@ def check_row(label: str, row: Row, written: int) -> None:
         if k < written:
             check_writable(label, x)
             for other in row[:k]:
-                if other.storage is x.storage and overlap(other.layout, x.layout):
+                if share_elements(other, x):
                     raise StorageError(
                         f"{label}: the tensors that are written must not share memory, got {describe(other)} and "
                         f"{describe(x)}, which do; pass separate tensors",
@@ -145,7 +145,7 @@ def apart(row: Row, written: int) -> Row:
     for k in range(written, len(row)):
         x = row[k]
         for y in row[:written]:
-            if x.storage is y.storage and x.layout != y.layout and overlap(x.layout, y.layout):
+            if (x.storage is not y.storage or x.layout != y.layout) and share_elements(x, y):
                 copied = backend_of(x.device).allocate(x.layout.numel, x.dtype, x.device)
                 result[k] = Tensor(copied, Layout.contiguous(x.shape))
                 with no_grad():
@@ -181,15 +181,12 @@ def rows_of(rows: Sequence[Row], written: int) -> list[list[int]]:
 
 def all_apart(rows: Sequence[Row], written: int) -> bool:
     """Return whether each written storage belongs to only one tensor of the rows."""
-    storages = [x.storage for row in rows for x in row[:written]]
-    changed = set(storages)
-    return len(changed) == len(storages) and changed.isdisjoint([x.storage for row in rows for x in row[written:]])
+    memories = [x.storage.memory for row in rows for x in row[:written]]
+    changed = set(memories)
+    others = [x.storage.memory for row in rows for x in row[written:]]
+    return len(changed) == len(memories) and changed.isdisjoint(others)
 
 
 def collide(a: Row, b: Row, written: int) -> bool:
     """Return whether one row writes memory that the other row uses."""
-    return any(
-        x.storage is y.storage and (j < written or k < written) and overlap(x.layout, y.layout)
-        for j, x in enumerate(a)
-        for k, y in enumerate(b)
-    )
+    return any((j < written or k < written) and share_elements(x, y) for j, x in enumerate(a) for k, y in enumerate(b))

@@ -131,8 +131,8 @@ def check_recordable(name: str, out: Tensor, operands: tuple[Tensor, ...]) -> No
                 )
 
 
-def shared(x: Tensor, y: Tensor) -> bool:
-    """Return whether two tensors share an element; those of different dtypes count as sharing all of their memory."""
+def share_elements(x: Tensor, y: Tensor) -> bool:
+    """Return whether two tensors share an element; two dtypes over one memory count as sharing all of it."""
     if x.storage is y.storage:
         return overlap(x.layout, y.layout)
     return x.storage.memory is y.storage.memory

@@ -25,7 +25,7 @@ from minigrad.errors import ArgumentError, DTypeError, FileError, reading
 from minigrad.ops.creation import from_numpy, tensor
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.runtime.writing import shared
+from minigrad.runtime.writing import share_elements
 
 STRUCTURE = "minigrad"  # key of the metadata that describes how the tensors of a file are nested
 PLAIN = (bool, int, float, str, type(None))
@@ -148,7 +148,7 @@ class Packer:
         key = (id(x.storage), x.layout)
         if key not in self.names:
             for name, other in self.tensors.items():
-                if shared(other, x):
+                if share_elements(other, x):
                     raise ArgumentError(
                         f"save: {path} and {name} share a part of their memory, which a file cannot store; save "
                         f"{path}.clone() instead of {path}"

@@ -84,7 +84,7 @@ def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
     check_writable("index", y)
     y, dim, shape, positions, source = located(y, gathers, value, x)
     # If y shares memory with the source or the index, they are copied, because reads and writes are interleaved.
-    source, positions = (clone(v) if v.storage is y.storage else v for v in (source, positions))
+    source, positions = (clone(v) if v.storage.memory is y.storage.memory else v for v in (source, positions))
     if shape == y.shape or numel(shape) == 0 or y.layout.reshape(shape) is not None:
         part = y if shape == y.shape else as_view(y, shape=shape)
         write(COPY_IN, (part, positions, source), {"dim": dim}, part)
@@ -213,7 +213,7 @@ def set_var(x: Var, value: Any) -> Var:
 
 def set_value(x: Tensor, value: Any, name: str) -> None:
     """Write a value into the memory of x without recording it; `name` is the caller's name in messages."""
-    if isinstance(value, Tensor) and value.storage is x.storage:
+    if isinstance(value, Tensor) and value.storage.memory is x.storage.memory:
         raise StorageError(
             f"{name}: the value must not share memory with the {kind_of(x)} {describe(x)}, but it is a view of this "
             "memory; pass value.clone()",
