@@ -75,13 +75,13 @@ def test_values_and_gradients_are_those_of_the_reference_device(name):
         wide = dtype == "complex128" and name != "casts"
         for ours, theirs in zip(found(name, "cuda", dtype), found(name, "reference", dtype), strict=True):
             assert ours.dtype == theirs.dtype
-            np.testing.assert_allclose(ours, theirs, rtol=1e-9 if wide else 2e-3, atol=1e-9 if wide else 2e-3)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9 if wide else 2e-4, atol=1e-9 if wide else 2e-4)
 
 
 @over("name", ["arithmetic", "reductions", "long", "scans", "additions", "transforms"])
 def test_the_order_of_threads_does_not_matter(order, name):
     (ours,), (theirs,) = found(name, "cuda", "complex64", False), found(name, "reference", "complex64", False)
-    np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-4)
+    np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
 
 
 @over("name", ["exp", "log", "sqrt", "tanh", "asin", "acos", "atan", "abs", "sigmoid"])
