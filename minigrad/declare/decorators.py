@@ -136,8 +136,8 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
         defaults |= dict.fromkeys(operands[1:]) if sole is not None else {}
         if inplace and (front or otherwise is not None):
             raise DeclarationError(
-                f"{where_of(function)}: inplace=True declares a parameter and what a call with it does, got front= or "
-                "otherwise= too; leave one of them out", op=function.__name__,
+                f"{where_of(function)}: inplace=True replaces front= and otherwise=, got one of them "
+                "too; leave it out", op=function.__name__,
             )  # fmt: skip
         late = ("inplace=False", partial(forms.in_its_memory, op)) if inplace else (front, otherwise)
         quick: Any = bodies.fast_path(op, defaults, *late, sole, by_number)

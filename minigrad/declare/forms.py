@@ -29,7 +29,7 @@ from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer, no_way_out
 
 run_one = runner(1)
-PART = re.compile(r"[A-Za-z_][\w.]*: ")  # matches the beginning of a message that names an op
+PART = re.compile(r"[A-Za-z_][\w.]*: ")  # the beginning of a message: the name of an op
 
 
 def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:

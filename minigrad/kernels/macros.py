@@ -1,4 +1,4 @@
-"""Macros: the scalar functions of an op, and what becomes of their results, in the templates of every target.
+"""Macros for the scalar functions of an op and for their results, in the templates of every target.
 
 A macro receives the expressions of its arguments, and returns the lines that come first and the expression that
 replaces the call: see `pasting.py`.

@@ -1,7 +1,7 @@
 """Statistics of rows: elements by rank, means without nan, covariances and correlations.
 
-kthvalue and the medians select; mode and the quantiles sort.  Equal elements are ordered by position, so a result has
-the position that a stable sort gives it, and the gradient is added there.
+kthvalue and the medians select; mode and the quantiles sort.  Equal elements are ordered by position, so the
+position of a result is that of a stable sort, and the gradient is added there.
 """
 
 from __future__ import annotations
