@@ -263,7 +263,7 @@ def test_a_reserved_name_is_refused(declare):
 
 def test_inplace_with_front_or_otherwise_is_refused():
     for options in ({"front": "scale=2.0"}, {"otherwise": lambda x, scale: x}):
-        with pytest.raises(mg.errors.DeclarationError, match="inplace=True declares a parameter"):
+        with pytest.raises(mg.errors.DeclarationError, match="inplace=True replaces front="):
 
             @mg.elementwise(inplace=True, dtype=rules.floating, **options)
             def halved(x):
