@@ -260,11 +260,12 @@ print(*store.loaded)
 """
 # Ops that these programs declare themselves, which nobody can have compiled before.
 THEIR_OWN = ("mish", "forgetful", "bump", "careless_bump")
-# Examples whose kernels few programs need, of float64 and of losses: a warmup of these would keep all others waiting.
+# Examples whose kernels few programs need, of float64, complex numbers and losses: a warmup of these would keep all
+# others waiting.
 LATER = (
     "char_transformer", "checkpoint_chain", "data_parallel", "digits_cnn", "fixed_point", "gan_points",
     "gradient_penalty", "lstm_names", "newton", "ode_fit", "own_kernel", "per_example_gradients", "regression",
-    "spirals", "vae",
+    "spectral_fit", "spirals", "vae",
 )  # fmt: skip
 
 

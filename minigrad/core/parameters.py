@@ -43,13 +43,13 @@ def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
     names, count, last = code.co_varnames, code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     values = dict(zip(names[count - len(defaults) : count], defaults, strict=True)) | (function.__kwdefaults__ or {})
     kinds = [FIRST] * code.co_posonlyargcount + [EITHER] * (count - code.co_posonlyargcount)
-    found: list[tuple[str, Any]] = [*zip(names, kinds, strict=False)]
+    rows: list[tuple[str, Any]] = [*zip(names, kinds, strict=False)]
     if code.co_flags & inspect.CO_VARARGS:
-        found.append((names[last], SEVERAL))
-    found += [(name, KEYWORD) for name in names[count:last]]
+        rows.append((names[last], SEVERAL))
+    rows += [(name, KEYWORD) for name in names[count:last]]
     if code.co_flags & inspect.CO_VARKEYWORDS:
-        found.append((names[last + bool(code.co_flags & inspect.CO_VARARGS)], NAMED))
-    return [Parameter(name, kind, values.get(name, EMPTY), notes.get(name, EMPTY)) for name, kind in found]
+        rows.append((names[last + bool(code.co_flags & inspect.CO_VARARGS)], NAMED))
+    return [Parameter(name, kind, values.get(name, EMPTY), notes.get(name, EMPTY)) for name, kind in rows]
 
 
 class DeferredSignature(inspect.Signature):

@@ -39,11 +39,11 @@ class Request:
         cls.names = (*cls.names, *own)
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        given = dict(zip(self.names, values, strict=False)) | named
-        missing = [name for name in self.names if name not in given and not hasattr(self, name)]
-        if missing or len(values) + len(named) > len(given) or not given.keys() <= {*self.names}:
+        fields = dict(zip(self.names, values, strict=False)) | named
+        missing = [name for name in self.names if name not in fields and not hasattr(self, name)]
+        if missing or len(values) + len(named) > len(fields) or not fields.keys() <= {*self.names}:
             raise TypeError(f"{type(self).__name__} has the fields {', '.join(self.names)}, got {values} and {named}")
-        vars(self).update(given)
+        vars(self).update(fields)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be set")

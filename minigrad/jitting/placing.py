@@ -226,8 +226,8 @@ def arena_in_order(life: dict[int, tuple[int, int]], size: Callable[[int], int])
     for first, less, slot in sorted([(first, -size(slot), slot) for slot, (first, _) in life.items()]):
         nbytes, last = -less, life[slot][1]
         while running and running[0][0] < first:
-            _, done, room = heappop(running)
-            add_gap(gaps, offsets[done], room)
+            _, done, freed = heappop(running)
+            add_gap(gaps, offsets[done], freed)
         best = min([(end - at, at, end) for at, end in gaps if end - at >= nbytes], default=None)
         if best is None and gaps and gaps[-1][1] == total:
             best = total - gaps[-1][0], *gaps[-1]  # the last gap reaches the end, so it can grow

@@ -225,10 +225,10 @@ class Table:
     holds_gil: whether these functions hold the GIL all the time, because each kernel takes a few microseconds at most.
     """
 
-    def __init__(self, steps: Sequence[Step], place: Callable[[int], Any]) -> None:
+    def __init__(self, steps: Sequence[Step], array_of: Callable[[int], Any]) -> None:
         """Write the table of some kernels on slots.
 
-        place: returns for a slot an array, or a pair: the index of an array among the arrays of the call, and a byte
+        array_of: returns for a slot an array, or a pair: the index of an array among the arrays of the call, and a byte
         offset, or an array that contains a byte offset.
         """
         self.flag = np.zeros(8, np.int64)
@@ -250,7 +250,7 @@ class Table:
         numbers = np.concatenate(arrays)  # copies next to each other, which a call reads faster
         self.cells[self.rows[1::4] + 1] = numbers.ctypes.data + 8 * self.cells[self.rows[1::4] + 1]
         self.kept: list[Any] = [self.flag, numbers]
-        self.patches = self.placed(place)
+        self.patches = self.placed(array_of)
         self.rows[1::4] = self.cells.ctypes.data + 8 * self.rows[1::4]
         self.count, kinds = len(steps), {step.kernel.kind for step in steps}  # type: ignore[attr-defined]
         self.parallel = "shared" in kinds
@@ -258,16 +258,16 @@ class Table:
         self.serial = self.function(self.count, 0, self.holds_gil)
         self.call = self.function(self.count, team().address, False) if self.parallel else self.serial
 
-    def placed(self, place: Callable[[int], Any]) -> NDArray[np.int64]:
+    def placed(self, array_of: Callable[[int], Any]) -> NDArray[np.int64]:
         """Replace the slots among the cells by the addresses of arrays, and return the patches for all others."""
         is_slot = np.ones(len(self.cells), np.bool_)
         is_slot[self.rows[1::4]] = is_slot[self.rows[1::4] + 1] = False
         where = np.flatnonzero(is_slot)
         slots, which = np.unique(self.cells[where], return_inverse=True)
-        places = [place(slot) for slot in slots.tolist()]
-        self.kept.append(places)
-        self.cells[where] = np.array([0 if x.__class__ is tuple else x.ctypes.data for x in places], np.int64)[which]
-        pairs = [x if x.__class__ is tuple else (-1, 0) for x in places]
+        arrays = [array_of(slot) for slot in slots.tolist()]
+        self.kept.append(arrays)
+        self.cells[where] = np.array([0 if x.__class__ is tuple else x.ctypes.data for x in arrays], np.int64)[which]
+        pairs = [x if x.__class__ is tuple else (-1, 0) for x in arrays]
         after, row = np.unique([0 if at.__class__ is not int else at for _, at in pairs], return_inverse=True)
         self.kept.append(after)
         sources = after.ctypes.data + 8 * row

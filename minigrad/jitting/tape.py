@@ -153,12 +153,12 @@ class Tape(TapeLists):
         own = [k for k, device in enumerate(self.devices()) if device is CPU]
         at = {position: k for k, position in enumerate(own)}
 
-        def place(slot: int) -> Any:
+        def array_of(slot: int) -> Any:
             """Return the location of a slot among the buffers on the CPU."""
             location = self.row_location(slot)
             return (at[location[0]], location[1]) if location.__class__ is tuple else location
 
-        table = Table(steps, place)
+        table = Table(steps, array_of)
         self.tables.append(table)
         whole = len(own) == len(self.arguments) + len(self.blocks)
         return Rows(table, owners, self.error, None if whole else own)

@@ -124,10 +124,8 @@ def ground_of(base: Tensor, whole: Any) -> Any:
     """Return the node whose gradient has the shape `extent`: the base's own node, or the one that it is a view of."""
     if base.layout.is_contiguous:
         return whole
-    of_pairs = (
-        whole.op is Ops.look and whole.parents[0].op is Ops.pairs
-    )  # a write into parts has left them: see `rebase`
-    return whole.parents[0] if of_pairs else root_of(whole)
+    # After a write the base's node is a view of `put`, for parts of one of their pairs: see `rebase`.
+    return whole.parents[0] if whole.op is Ops.look else root_of(whole)
 
 
 def extent(base: Tensor) -> tuple[int, tuple[int, ...]]:

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from cases import Loop
 from op_calls import calls
 from op_rows.row import Row
 from op_support import arrays
@@ -150,9 +151,10 @@ def tests_of(path: str, names: tuple[str, ...]) -> tuple[Callable[[], None], ...
 
 
 def cases(module: ModuleType, test: Any) -> Iterator[Callable[[], None]]:
-    """The cases of a test: the product of its parametrizations."""
+    """The cases of a test: the product of its parametrizations and of the loops inside of its items."""
+    loop, left_out = getattr(test, "loop", Loop(test.__name__)), getattr(module, "left_out", lambda name: False)
     sets = []
-    known: set[str] = set()
+    known = {name for names, *_ in loop.axes for name in names}
     for mark in getattr(test, "pytestmark", []):
         if mark.name == "skipif" or mark.name == "torch":
             return
@@ -165,7 +167,10 @@ def cases(module: ModuleType, test: Any) -> Iterator[Callable[[], None]]:
     if set(fixtures) - {"monkeypatch"}:
         return
     for chosen in itertools.product(*sets):
-        yield functools.partial(run_case, test, {k: v for part in chosen for k, v in part.items()}, bool(fixtures))
+        item = {k: v for part in chosen for k, v in part.items()}
+        fixed = {k: v for k, v in item.items() if not k.startswith("part_of_")}
+        for _, values in loop.cases(item, left_out):
+            yield functools.partial(run_case, test, fixed | values, bool(fixtures))
 
 
 def values_of(value: Any, count: int) -> Sequence[Any]:
