@@ -118,6 +118,22 @@ def test_expm1_has_the_special_values_of_exp(monkeypatch):
             np.testing.assert_allclose(found.imag, wanted.imag, rtol=1e-12, atol=1e-15)
 
 
+def test_quotients_of_special_values_are_those_of_numpy_on_each_device():
+    a, b = (x.ravel() for x in np.meshgrid(GRID, GRID))
+    with np.errstate(all="ignore"):
+        wanted = a / b
+    for device in ("cpu", "reference"):
+        found = (mg.tensor(a, device=device) / mg.tensor(b, device=device)).numpy()
+        np.testing.assert_allclose(found.real, wanted.real, rtol=1e-14)
+        np.testing.assert_allclose(found.imag, wanted.imag, rtol=1e-14)
+
+
+def test_log1p_keeps_the_real_part_of_small_numbers():
+    z = np.array([1e-30 + 1e-30j, -1e-20 + 0j, 1e-9 + 1e-5j])
+    wanted = [1e-30 + 1e-30j, -1e-20 + 0j, complex(1e-9 + 5e-11, 1e-5)]
+    np.testing.assert_allclose(mg.log1p(on_reference(z)).numpy(), wanted, rtol=1e-8)
+
+
 def test_division_by_zero_and_infinity():
     def quotient(a, b):  # of operands of one shape: one kernel
         return (mg.tensor(np.array(a)) / mg.tensor(np.full(len(a), b) if np.isscalar(b) else np.array(b))).numpy()

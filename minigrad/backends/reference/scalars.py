@@ -180,6 +180,13 @@ def expm1_of_complex(z: Any) -> Any:
     return np.expm1(z) if abs(z.real) < 80.0 else np.exp(z) - 1.0
 
 
+def log1p_of_complex(z: Any) -> Any:
+    """Return log(1 + z); NumPy's log1p loses the real part of a small z."""
+    small = abs(z) < 0.5
+    real = 0.5 * np.log1p(z.real * (2.0 + z.real) + z.imag * z.imag) if small else np.log(abs(1.0 + z))
+    return np.complex128(complex(real, np.arctan2(z.imag, 1.0 + z.real)))
+
+
 def complex_power(a: Any, b: Any) -> Any:
     """Return a**b; 0**0 is 1, and 0 to a power with a positive real part is 0."""
     if a == 0 or b == 0:
@@ -187,7 +194,8 @@ def complex_power(a: Any, b: Any) -> Any:
     return np.exp(b * np.log(a))
 
 
-COMPLEX = {"logistic": logistic_of_complex, "pow": complex_power, "expm1": expm1_of_complex}
+COMPLEX = {"logistic": logistic_of_complex, "pow": complex_power, "expm1": expm1_of_complex,
+           "log1p": log1p_of_complex}  # fmt: skip
 
 
 @lru_cache(2048)

@@ -81,10 +81,12 @@ def cdiv(a, b):
     inverse = 1.0 / (c * c + d * d)
     real = (p * c + q * d) * inverse * after
     imag = (q * c - p * d) * inverse * after
-    # A number divided by 0 is infinite in each part that is not 0, and a finite number divided by infinity is 0.
+    # A number divided by 0 is infinite in each part that is not 0, and a finite number divided by infinity is 0; as in
+    # NumPy, a number whose parts are both infinite has no direction, and the quotient is nan.
     none = a.real * 0.0 + a.imag * 0.0
-    real = a.real * INFINITY if most == 0.0 else (none if most == INFINITY else real)
-    imag = a.imag * INFINITY if most == 0.0 else (none if most == INFINITY else imag)
+    endless = (most == INFINITY) & (x != y)
+    real = a.real * INFINITY if most == 0.0 else (none if endless else real)
+    imag = a.imag * INFINITY if most == 0.0 else (none if endless else imag)
     return complex(real, imag)
 
 
