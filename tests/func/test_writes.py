@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import GradientError, ShapeError, StorageError
+from minigrad.errors import DTypeError, GradientError, ShapeError, StorageError
 from minigrad.func import grad, hessian, jvp, linearize, vjp, vmap
 
 X = mg.tensor(np.arange(1.0, 4.0) / 2.0, device="reference")
@@ -158,6 +158,31 @@ def test_a_write_into_an_input_of_vmap_reaches_the_caller_s_tensor() -> None:
         vmap(lambda a, b: a.add_(b))(y, y)
 
 
+def test_a_result_of_another_dtype_is_converted_as_outside_a_transform() -> None:
+    def comparison(x: Any) -> Any:
+        y = x * 1.0
+        return y.gt_(0.8) + x
+
+    def sum_of_halves(x: Any) -> Any:
+        return x.half().add_(x)
+
+    for f, dtype in ((comparison, mg.float64), (sum_of_halves, mg.float16)):
+        assert vmap(f)(MANY).tolist() == f(MANY).tolist() and vmap(f)(MANY).dtype is dtype
+        assert jvp(f, (X,), (X,))[0].dtype is dtype
+    assert jvp(comparison, (X,), (X,))[1].tolist() == X.tolist()
+
+
+def test_detaching_in_place_drops_the_derivatives_of_a_transform() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2.0
+        assert y.detach_() is y
+        return y * x
+
+    doubled = (2.0 * X).tolist()
+    assert jvp(f, (X,), (mg.ones_like(X),))[1].tolist() == grad(lambda x: f(x).sum())(X).tolist() == doubled
+    assert vmap(lambda x: jvp(f, (x,), (mg.ones_like(x),))[1])(MANY).tolist() == (2.0 * MANY).tolist()
+
+
 def test_what_does_not_fit_or_belongs_further_in_is_refused() -> None:
     def further_in(x: Any) -> Any:
         y = x * 1.0
@@ -171,8 +196,10 @@ def test_what_does_not_fit_or_belongs_further_in_is_refused() -> None:
 
     with pytest.raises(GradientError, match="belongs to an outer transform, and the value that was written"):
         vmap(further_in)(MANY)
-    with pytest.raises(ShapeError, match="must have the shape, dtype and device"):
+    with pytest.raises(ShapeError, match="add_: the result is .* is changed in place; shapes must agree"):
         vmap(lambda x: (x * 1.0).sum().add_(x))(MANY)
+    with pytest.raises(DTypeError, match="no float64 can be stored there"):
+        vmap(lambda x: x.long().add_(x))(MANY)
     with pytest.raises(ShapeError, match="must broadcast"):
         vmap(lambda x: (x * 1.0).__setitem__([0, 1], x))(MANY)
     with pytest.raises(GradientError, match="cannot be written in place"):
