@@ -14,6 +14,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DeclarationError, DTypeError, IndexOutOfRange, StateError, StorageError
+from minigrad.nn.modules.utils import consume_prefix_in_state_dict_if_present
 
 nn = mg.nn
 HERE = {"device": "reference", "dtype": mg.float64}
@@ -355,6 +356,22 @@ def test_hooks_of_the_state_and_extra_state() -> None:
     assert other.n == 7 and calls == ["", []]
     with pytest.raises(StateError, match="1 missing: _extra_state"):
         Counter().load_state_dict({"w": mg.ones(1)})
+
+
+def test_a_hook_of_a_child_receives_the_part_of_the_child() -> None:
+    net = mg.nn.Sequential(mg.nn.Linear(1, 1, device="reference"), mg.nn.Linear(1, 1, device="reference"))
+    keys: list[Any] = []
+    net[1].register_load_state_dict_pre_hook(lambda module, state, *rest: keys.extend(state))
+    net.load_state_dict({k: mg.full_like(v, 7.0) for k, v in net.state_dict().items()})
+    assert keys == ["1.weight", "1.bias"] and net[1].bias.tolist() == [7.0]
+
+
+def test_a_prefix_is_removed_from_the_keys_and_from_the_metadata() -> None:
+    net = Net()
+    state = mg.nn.Sequential(OrderedDict(module=net)).state_dict()
+    consume_prefix_in_state_dict_if_present(state, "module.")
+    assert list(state) == list(net.state_dict()) and list(state._metadata) == list(net.state_dict()._metadata)
+    net.load_state_dict(state)
 
 
 def test_a_hook_after_loading_may_excuse_missing_keys() -> None:
