@@ -196,7 +196,7 @@ def test_what_does_not_fit_or_belongs_further_in_is_refused() -> None:
 
     with pytest.raises(GradientError, match="belongs to an outer transform, and the value that was written"):
         vmap(further_in)(MANY)
-    with pytest.raises(ShapeError, match="add_: the result is .* is changed in place; shapes must agree"):
+    with pytest.raises(ShapeError, match=r"add_: the result is .* is changed in place; shapes must agree"):
         vmap(lambda x: (x * 1.0).sum().add_(x))(MANY)
     with pytest.raises(DTypeError, match="no float64 can be stored there"):
         vmap(lambda x: x.long().add_(x))(MANY)
