@@ -69,6 +69,17 @@ def test_default_dtypes_under_their_old_names() -> None:
         mg.set_default_dtype(before)
 
 
+def test_the_default_device_under_its_old_name() -> None:
+    before = mg.get_default_device()
+    try:
+        mg.set_default_device("reference")
+        assert mg.get_default_device() is mg.default_device() is mg.zeros(1).device
+        mg.set_default_device(None)
+        assert str(mg.get_default_device()) == "cpu"
+    finally:
+        mg.set_default_device(before)
+
+
 def test_constants_and_second_names() -> None:
     assert (mg.pi, mg.e, mg.inf) == (math.pi, math.e, math.inf) and math.isnan(mg.nan)
     x = mg.tensor([1.0, -2.0])
