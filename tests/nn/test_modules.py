@@ -491,6 +491,9 @@ def test_backward_hooks_without_an_input_that_needs_a_gradient() -> None:
     layer.register_full_backward_hook(lambda module, grad_input, grad_output: seen.append(grad_input))
     layer(x()).sum().backward()
     assert seen == [(None,)]
+    layer.register_full_backward_hook(lambda module, grad_input, grad_output: grad_output)
+    with pytest.raises(ArgumentError, match="no input of the module requires a gradient, so the hook must return None"):
+        layer(x()).sum().backward()
 
 
 @pytest.mark.torch
