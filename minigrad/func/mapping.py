@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from minigrad.autodiff.batches import Batched, BatchTransform
@@ -11,6 +12,7 @@ from minigrad.core.roles import Choice, Number
 from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
 from minigrad.func.inputs import called, outputs_of
 from minigrad.func.trees import Tree, flatten, spread, unflatten
+from minigrad.ops.generators import Streams
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.views import expand, narrow, permute
 from minigrad.runtime.tensor import Tensor, describe
@@ -27,7 +29,8 @@ def vmap(
     Parameters
     ----------
     func : callable
-        Function of one sample. It returns a tensor, or nested tuples, lists and dicts of tensors.
+        Function of one sample. It returns a tensor, or nested tuples, lists and dicts of tensors; an output with None
+        in `out_dims` may be any object.
     in_dims : int or nested structure of int and None, default 0
         Batch dim of each argument, nested like the arguments; an int applies to all arguments. None marks an argument
         that is the same for all samples. Keyword arguments are always the same for all samples.
@@ -68,11 +71,13 @@ def vmap(
         size = batch_size(func, leaves, dims)
         if chunk_size is None or size <= chunk_size:
             return once(func, leaves, dims, tree, kwargs, size, out_dims, randomness)
-        parts = []
+        parts, streams = [], Streams()
         for start in range(0, size, chunk_size):
             length = min(chunk_size, size - start)
             some = [x if d is None else narrow(x, dim=d, start=start, length=length) for x, d in zip(leaves, dims)]
-            parts.append(flatten(once(func, some, dims, tree, kwargs, length, out_dims, randomness)))
+            drawing = nullcontext() if randomness != "same" else streams.repeated() if start else streams.recorded()
+            with drawing:
+                parts.append(flatten(once(func, some, dims, tree, kwargs, length, out_dims, randomness)))
         return joined(parts, out_dims)
 
     return mapped
@@ -164,10 +169,12 @@ def once(
                 transform.received(x)
         returned = func(*unflatten(tree, args), **kwargs)
     transform.write_back()
-    outputs, nested = outputs_of("vmap", func, returned)
+    outputs, nested = flatten(returned)
     if isinstance(returned, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
         (out_dims,) = out_dims
     positions = spread(out_dims, nested, "vmap: out_dims", "the output")
+    if not outputs or any(d is not None and not isinstance(y, Tensor) for y, d in zip(outputs, positions)):
+        outputs_of("vmap", func, returned)  # raises an error
     return unflatten(nested, [positioned(transform, y, position) for y, position in zip(outputs, positions)])
 
 

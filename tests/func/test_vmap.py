@@ -47,6 +47,7 @@ def test_an_output_that_is_the_same_for_all() -> None:
     row = A[0]
     assert f.vmap(lambda x: row, out_dims=1)(A).tolist() == [[v] * 3 for v in row.tolist()]
     assert f.vmap(lambda x: (x, row), out_dims=(0, None))(A)[1] is row
+    assert f.vmap(lambda x: ("text", {"n": 2}), out_dims=None)(A) == ("text", {"n": 2})
     with pytest.raises(ArgumentError, match=r"an output that differs over the batch, got None for"):
         f.vmap(lambda x: x, out_dims=None)(A)
 
@@ -90,6 +91,8 @@ def test_random_numbers_are_asked_for() -> None:
     assert nested[0] == nested[1] and len(set(nested[0])) == 4
     assert len({v for line in f.vmap(f.vmap(lambda x: x + mg.rand_like(x) - x, randomness="different"),
                                      randomness="different")(A).tolist() for v in line}) == 12  # fmt: skip
+    chunks = [f.vmap(lambda x: mg.rand_like(x), randomness="same", chunk_size=2)(A).tolist() for _ in range(2)]
+    assert all(line == each[0] for each in chunks for line in each) and chunks[0] != chunks[1]
     with pytest.raises(ArgumentError, match="randomness must be 'error', 'same' or 'different'"):
         f.vmap(draw, randomness="some")
     assert f.grad(lambda x: (x * mg.rand_like(x)).sum())(A[0]).shape == (4,)
