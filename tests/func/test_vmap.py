@@ -91,6 +91,8 @@ def test_random_numbers_are_asked_for() -> None:
     assert nested[0] == nested[1] and len(set(nested[0])) == 4
     assert len({v for line in f.vmap(f.vmap(lambda x: x + mg.rand_like(x) - x, randomness="different"),
                                      randomness="different")(A).tolist() for v in line}) == 12  # fmt: skip
+    spread = f.vmap(lambda x: mg.normal(x, x * 0.0 + 1e-9), randomness="different")(A)
+    assert not mg.equal(spread, A) and mg.allclose(spread, A, atol=1e-7)
     chunks = [f.vmap(lambda x: mg.rand_like(x), randomness="same", chunk_size=2)(A).tolist() for _ in range(2)]
     assert all(line == each[0] for each in chunks for line in each) and chunks[0] != chunks[1]
     with pytest.raises(ArgumentError, match="randomness must be 'error', 'same' or 'different'"):
