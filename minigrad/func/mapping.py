@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from minigrad.autodiff.batches import Batched, BatchTransform
+from minigrad.autodiff.batches import Batched, BatchTransform, moved
 from minigrad.core.roles import Choice, Number
 from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
 from minigrad.func.inputs import called, outputs_of
 from minigrad.func.trees import Tree, flatten, spread, unflatten
 from minigrad.ops.generators import Streams
 from minigrad.ops.shape.joining import cat
-from minigrad.ops.shape.views import expand, narrow, permute
+from minigrad.ops.shape.views import expand, narrow
 from minigrad.runtime.tensor import Tensor, describe
 
 RANDOMNESS = ("error", "same", "different")
@@ -164,11 +164,10 @@ def once(
     """Run the function on a whole batch."""
     with BatchTransform(size, randomness) as transform:
         args = [x if d is None else Batched(moved(x, d, 0), transform) for x, d in zip(leaves, dims)]
-        for x, d in zip(args, dims):
+        for x, source, d in zip(args, leaves, dims):
             if d is not None:
-                transform.received(x)
+                transform.received(x, source, d)
         returned = func(*unflatten(tree, args), **kwargs)
-    transform.write_back()
     outputs, nested = flatten(returned)
     if isinstance(returned, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
         (out_dims,) = out_dims
@@ -197,15 +196,6 @@ def positioned(transform: BatchTransform, y: Tensor, position: Any) -> Tensor:
         )
     full = expand(y, shape=(transform.size, *y.shape)) if whole is None else whole
     return moved(full, 0, position % full.ndim)
-
-
-def moved(x: Tensor, source: int, destination: int) -> Tensor:
-    """Return a view of x in which one dim is moved to another position."""
-    if source == destination:
-        return x
-    order = list(range(x.ndim))
-    order.insert(destination, order.pop(source))
-    return permute(x, dims=tuple(order))
 
 
 def joined(parts: list[tuple[list[Any], Tree]], out_dims: Any) -> Any:
