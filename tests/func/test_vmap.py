@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,26 @@ def test_bad_use_is_answered_in_a_sentence() -> None:
     for call, error, message in bad:
         with pytest.raises(error, match=message):
             call()
+
+
+@pytest.mark.parametrize("sample", [A, A[0]])
+def test_a_dim_that_a_sample_does_not_have_is_never_the_batch_dim(sample: Any) -> None:
+    views: dict[str, Callable[[Any, int], Any]] = {
+        "squeeze": mg.squeeze, "flip": lambda x, d: mg.flip(x, (d,)), "select": lambda x, d: mg.select(x, d, 0),
+        "narrow": lambda x, d: mg.narrow(x, d, 0, 1), "transpose": lambda x, d: mg.transpose(x, 0, d),
+        "unfold": lambda x, d: x.unfold(d, 1, 1), "sum": mg.sum, "softmax": mg.softmax,
+    }  # fmt: skip
+    n = max(sample.ndim - 1, 1)
+    for name, view in views.items():
+        for dim in (-n - 2, -n - 1, n, n + 1):
+            with pytest.raises(IndexOutOfRange, match=name):
+                f.vmap(lambda x, view=view, dim=dim: view(x, dim))(sample)
+    for dim in range(-sample.ndim, sample.ndim):
+        expected = mg.stack([mg.unsqueeze(x, dim) for x in sample])
+        assert mg.equal(f.vmap(lambda x, dim=dim: mg.unsqueeze(x, dim))(sample), expected)
+    for dim in (-sample.ndim - 1, sample.ndim):
+        with pytest.raises(IndexOutOfRange, match="unsqueeze"):
+            f.vmap(lambda x, dim=dim: mg.unsqueeze(x, dim))(sample)
 
 
 VALUES = {
