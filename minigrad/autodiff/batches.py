@@ -56,6 +56,8 @@ class Batched(Tracer):
 
     __slots__ = ("value",)
 
+    transform: BatchTransform
+
     def __init__(self, value: Tensor, transform: BatchTransform) -> None:
         # Each attribute is set separately, because a call makes many of these objects.
         self.id = next(ids)
