@@ -596,7 +596,7 @@ def test_functional_call_ties_and_checks_names() -> None:
     y = mg.func.functional_call(net, {"0.weight": mg.zeros(2, 2, **HERE)}, (x(),))
     np.testing.assert_allclose(y.detach().numpy(), np.tile(net[1].bias.detach().numpy(), (4, 1)))
     with pytest.raises(ArgumentError, match=r"has no 'w'"):
-        mg.func.functional_call(net, {"w": mg.zeros(1)}, x())
+        mg.func.functional_call(net, {"w": mg.zeros(1)}, x(), strict=True)
     with pytest.raises(ArgumentError, match=r"got none for '0.bias'"):
         mg.func.functional_call(net, {"0.weight": net[0].weight}, x(), strict=True)
     with pytest.raises(ArgumentError, match=r"are one tensor in the module, but got different values"):
