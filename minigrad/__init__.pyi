@@ -758,6 +758,9 @@ def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def get_allocator(kind: builtins.str) -> Any:
     """Return the allocator of a kind of device."""
 
+def get_default_device() -> Any:
+    """Return the device of tensors that are created without a `device` argument."""
+
 def get_default_dtype() -> DType:
     """Return the dtype to which Python floats are converted, and of new float tensors without a given dtype."""
 
@@ -1454,7 +1457,7 @@ def set_allocator(kind: builtins.str, allocator: Any) -> None:
     """Set the allocator of all devices of this kind."""
 
 def set_default_device(device: Any) -> None:
-    """Set the device of tensors that are created without a `device` argument."""
+    """Set the device of tensors that are created without a `device` argument; None is the CPU."""
 
 def set_default_dtype(d: Any) -> None:
     """Set the default float dtype; see `mg.set_default_float`."""

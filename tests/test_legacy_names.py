@@ -21,6 +21,8 @@ def test_old_constructors_take_lengths_or_data() -> None:
     assert mg.LongTensor([1, 2]).dtype is mg.int64 and mg.LongTensor(range(3)).tolist() == [0, 1, 2]
     assert mg.FloatTensor(np.arange(4.0).reshape(2, 2)).tolist() == [[0.0, 1.0], [2.0, 3.0]]
     assert mg.FloatTensor([np.ones(2), np.zeros(2)]).tolist() == [[1.0, 1.0], [0.0, 0.0]]
+    shape = mg.ones(3, 2).shape
+    assert mg.Tensor(shape).shape == mg.LongTensor(shape).shape == mg.ones(1).new(shape).shape == (3, 2)
     x = mg.ones(2)
     assert mg.Tensor(x).tolist() == [1.0, 1.0] and mg.Tensor(x).data_ptr() != x.data_ptr()
     assert x.new(3, 2).shape == (3, 2) and x.double().new([1, 2]).dtype is mg.float64
@@ -65,6 +67,17 @@ def test_default_dtypes_under_their_old_names() -> None:
         assert mg.zeros(1).dtype is mg.float32
     finally:
         mg.set_default_dtype(before)
+
+
+def test_the_default_device_under_its_old_name() -> None:
+    before = mg.get_default_device()
+    try:
+        mg.set_default_device("reference")
+        assert mg.get_default_device() is mg.default_device() is mg.zeros(1).device
+        mg.set_default_device(None)
+        assert str(mg.get_default_device()) == "cpu"
+    finally:
+        mg.set_default_device(before)
 
 
 def test_constants_and_second_names() -> None:

@@ -140,7 +140,7 @@ def test_the_state_of_the_generator_is_stored_and_set(library: str) -> None:
     lib.rand(2, generator=generator)
     twin = generator.clone_state()
     later = lib.Generator()
-    later.set_state(generator.get_state())
+    assert later.set_state(generator.get_state()) is later
     assert (
         lib.rand(4, generator=twin).tolist()
         == lib.rand(4, generator=generator).tolist()

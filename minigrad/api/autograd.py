@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.autodiff.replacing import ReplacingTransform
 from minigrad.core.roles import read_flag
 from minigrad.core.storage import ConstantStorage
 from minigrad.declare.advice import defined_above
@@ -98,6 +99,8 @@ def detach_(x: Tensor) -> Tensor:
         )
     if x.is_variable:
         return requires_grad_(x, False)
+    if isinstance(x, Tracer) and isinstance(x.transform, ReplacingTransform):
+        x.transform.replace(x, x.detach())
     x.op = None
     return x
 

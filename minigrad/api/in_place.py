@@ -26,7 +26,7 @@ from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.shape import views
 from minigrad.runtime.changes import rebind
 from minigrad.runtime.dispatch import number
-from minigrad.runtime.into import write
+from minigrad.runtime.into import expect_result, write
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.writing import check_writable
@@ -41,12 +41,12 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     name = function.__name__ + "_"
 
     def method(x: Tensor, *others: Any, **more: Any) -> Tensor:
-        if x.__class__ not in PLAIN and isinstance(x, Tracer):
-            assignment.begin_write(name, x)
-            return replaced(name, x, function(x, *others, **more))
-        arguments = (*others, *more.values()) if more else others
-        check_writable(name, x, tuple([o for o in arguments if isinstance(o, Tensor)]))
         try:
+            if x.__class__ not in PLAIN and isinstance(x, Tracer):
+                assignment.begin_write(name, x)
+                return replaced(name, x, function(x, *others, **more))
+            arguments = (*others, *more.values()) if more else others
+            check_writable(name, x, tuple([o for o in arguments if isinstance(o, Tensor)]))
             return function(x, *others, out=x, **more)
         except (DTypeError, ShapeError) as error:
             if "result" not in vars(error):
@@ -114,14 +114,9 @@ def misfit_in_place(name: str, x: Tensor, error: MinigradError) -> MinigradError
 
 
 def replaced(name: str, x: Any, y: Tensor) -> Tensor:
-    """Replace the value of x, a tensor inside a transform, by y, and return x."""
-    if (y.shape, y.dtype, y.device) != (x.shape, x.dtype, x.device):
-        raise ShapeError(
-            f"{name}: the result must have the shape, dtype and device of the tensor {describe(x)} that is changed in "
-            f"place, got {describe(y)}; use {name.rstrip('_')}, which returns a new tensor",
-            op=name,
-        )
-    x.transform.end_write(name, x, y)
+    """Replace the value of x, a tensor inside a transform, by y in the dtype of x, and return x."""
+    expect_result(name, y, x, x.device)
+    x.transform.end_write(name, x, y if y.dtype is x.dtype else casting.cast_to(y, x.dtype))
     return x
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from minigrad.api.aliases import ALIASES
 from minigrad.api.constructors import NAMES, TensorType, as_kind
 from minigrad.core import dtype as dtypes
+from minigrad.core.device import default_device
 from minigrad.core.dtype import DType
 from minigrad.core.shape import Size as Size
 from minigrad.declare.names import MG, namespaces
@@ -32,7 +33,7 @@ inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 dtype = DType
 concat = concatenate = cat
 clip = clamp
-get_default_dtype = dtypes.default_float
+get_default_dtype, get_default_device = dtypes.default_float, default_device
 
 
 def typed(device: str) -> dict[str, TensorType]:

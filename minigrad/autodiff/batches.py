@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from minigrad.autodiff.batching import Batch, batch_kind, batched
 from minigrad.autodiff.replacing import ReplacingTransform, stored
@@ -12,7 +12,7 @@ from minigrad.core.op import Op
 from minigrad.errors import GradientError
 from minigrad.ops.batch_rules import promoted, ranked
 from minigrad.ops.indexing.assignment import copy_into
-from minigrad.ops.shape.views import expand
+from minigrad.ops.shape.views import expand, permute
 from minigrad.runtime.dispatch import run_view
 from minigrad.runtime.graph import ids
 from minigrad.runtime.operands import keyed
@@ -30,6 +30,24 @@ def behind(layout: Layout) -> Layout:
     return layout.select(0, 0) if layout.shape[0] else Layout.contiguous(layout.shape[1:])
 
 
+def moved(x: Tensor, source: int, destination: int) -> Tensor:
+    """Return a view of x in which one dim is moved to another position."""
+    if source == destination:
+        return x
+    order = list(range(x.ndim))
+    order.insert(destination, order.pop(source))
+    return permute(x, dims=tuple(order))
+
+
+class Received(NamedTuple):
+    """An input of a function: the caller's tensor, its batch dim, and its memory with the number of references."""
+
+    source: Tensor
+    dim: int
+    plain: Tensor
+    references: int
+
+
 class Batched(Tracer):
     """One sample of a batch, as the function sees it.
 
@@ -37,6 +55,8 @@ class Batched(Tracer):
     """
 
     __slots__ = ("value",)
+
+    transform: BatchTransform
 
     def __init__(self, value: Tensor, transform: BatchTransform) -> None:
         # Each attribute is set separately, because a call makes many of these objects.
@@ -51,8 +71,7 @@ class BatchTransform(ReplacingTransform):
 
     size: the size of the batch.
     randomness: the behaviour of random functions, "error", "same" or "different".
-    inputs: for each input of the function by id, its batch and the number of references to its memory.
-    written: the batches of inputs that the function has written, with their new values.
+    inputs: the inputs of the function that may be written, by id.
     """
 
     differentiates = False
@@ -60,36 +79,32 @@ class BatchTransform(ReplacingTransform):
     def __init__(self, size: int, randomness: str = "error") -> None:
         super().__init__()
         self.size, self.randomness = size, randomness
-        self.inputs: dict[int, tuple[Tensor, int]] = {}
-        self.written: list[tuple[Tensor, Batched]] = []
+        self.inputs: dict[int, Received] = {}
 
     def begin_write(self, name: str, x: Any) -> None:
-        if x.id not in self.inputs or stored(x.value) > self.inputs[x.id][1]:
+        entry = self.inputs.get(x.id)
+        if entry is None or stored(entry.plain) > entry.references:
             super().begin_write(name, x)
 
     def end_write(self, name: str, x: Any, y: Tensor) -> None:
         entry = self.inputs.pop(x.id, None)
         super().end_write(name, x, y)
-        if entry is not None:
-            x.base = None
-            self.written.append((entry[0], x))
+        if entry is not None:  # the caller's tensor changes at once, because the function may read it by another name
+            copy_into(entry.source, moved(x.value, 0, entry.dim), name, entry.source)
+            x.value = moved(entry.source, entry.dim, 0)
+            self.inputs[x.id] = entry
 
-    def received(self, x: Any) -> None:
-        """Note that x is an input of the function: until a view of it or a saved value shares its memory, it may be
-        written."""
-        x.base = INPUT
-        value: Tensor = x.value
-        if type(value) in PLAIN:
-            same = [key for key, (whole, _) in self.inputs.items() if whole.storage.memory is value.storage.memory]
-            if same:  # two inputs in one memory: a write into one of them would have to change the other
-                self.inputs.pop(same[0])
-            else:
-                self.inputs[x.id] = (value, stored(value))
+    def received(self, x: Any, source: Any, dim: int) -> None:
+        """Note that x is an input of the function, for the caller's tensor `source` with the batch along `dim`.
 
-    def write_back(self) -> None:
-        """Write the values of inputs that the function has changed into the caller's tensors."""
-        for whole, x in self.written:
-            copy_into(whole, x.value, "vmap", whole)
+        Until a view of x or a saved value shares its memory, it may be written.  The caller's tensor may itself be an
+        input of an outer batch that may be written.
+        """
+        x.base, plain = INPUT, source
+        while isinstance(plain, Batched) and plain.id in plain.transform.inputs:
+            plain = plain.transform.inputs[plain.id].source
+        if type(plain) in PLAIN:
+            self.inputs[x.id] = Received(source, dim, plain, stored(plain))
 
     def replace(self, x: Any, y: Tensor) -> None:
         whole = self.whole(y)

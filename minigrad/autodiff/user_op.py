@@ -220,7 +220,8 @@ class UserOp(Op):
         ctx, self.forward_context = self.forward_context or self.context_of(operands, results), None
         if ctx._forward is not None:
             ctx._kept = ctx._forward
-        result = self.cls.jvp(ctx, *[tangents[x.k] if x.__class__ is Hole else None for x in self.arguments])
+        passed = [t if x.dtype.is_inexact else None for t, x in zip(tangents, operands, strict=True)]
+        result = self.cls.jvp(ctx, *[passed[x.k] if x.__class__ is Hole else None for x in self.arguments])
         if self.result is None:
             return result
         parts = result if isinstance(result, (tuple, list)) else (result,)

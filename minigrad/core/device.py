@@ -132,13 +132,13 @@ def default_device() -> Device:
     return chosen if others is None else others.get(chosen, chosen)
 
 
-def set_default_device(device: str | int | Device) -> None:
-    """Set the device of tensors that are created without a `device` argument.
+def set_default_device(device: str | int | Device | None) -> None:
+    """Set the device of tensors that are created without a `device` argument; None is the CPU.
 
     Raises:
         DeviceError: the thread is inside a `with` block of a device, which would hide the change until its end.
     """
-    chosen = _named(device)
+    chosen = CPU if device is None else _named(device)
     if blocks := _blocks.get():
         raise DeviceError(
             f"set_default_device: expected a call outside of device blocks, got {str(chosen)!r} inside a block of "

@@ -222,10 +222,15 @@ def _any(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
 
 
 # A negative dim counts from the end, so a leading batch dim does not change it; every other dim increases by one.
+# A dim that is out of range must not become the batch dim, so it moves further away from the range.
 
 
 def _shift_dim(value: int, shape: tuple[int, ...], size: int) -> int:
-    return value if value < 0 else value + 1
+    return value + 1 if value >= 0 else value if value >= -len(shape) else value - 1
+
+
+def _shift_new_dim(value: int, shape: tuple[int, ...], size: int) -> int:
+    return _shift_dim(value, (*shape, 1), size)
 
 
 def _shift_one_dim(value: int | None, shape: tuple[int, ...], size: int) -> int | None:
@@ -240,12 +245,12 @@ def _shift_dims(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...
 
 def _shift_folded(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     # A scalar counts as a row of one element, so a reduction does not change it.
-    return _shift_dims(value, shape, size) if shape else ()
+    return tuple([d for d in _shift_dims(value, shape, size) if shape or d not in (1, -2)])
 
 
 def _shift_swapped(value: int, shape: tuple[int, ...], size: int) -> int:
     # A scalar counts as having one dim, and so does each sample of a batch of scalars.
-    return _shift_dim(value, shape, size) if shape else 0
+    return _shift_dim(value, shape, size) if shape or value not in (0, -1) else 0
 
 
 def _shift_order(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
@@ -285,7 +290,7 @@ DimOrOther = Annotated[
 DimOrAll = Annotated[Any, Role("Dim", "a dim, or None for all", "int | None", _dim, _shift_dim)]
 OneDim = Annotated[Any, Role("OneDim", "a dim of the first operand, or None", "int | None", _one_dim, _shift_one_dim)]
 NewDim = Annotated[
-    int, Role("NewDim", "where a new dim goes; negative values count from the end", "int", _new_dim, _shift_dim)
+    int, Role("NewDim", "where a new dim goes; negative values count from the end", "int", _new_dim, _shift_new_dim)
 ]
 Dims = Annotated[
     Any, Role("Dims", "a dim, several, or None for all", "int | Sequence[int] | None", _dims, _shift_folded)
@@ -315,6 +320,9 @@ AS_IT_COMES = _any  # the `read` function of a role that does not change a value
 
 # Parameters of views: `Layout` checks them, and its messages name the view.
 ViewDim = Annotated[int, Role("Dim", "a dim of the operand; negative ones count from the end", "int", _any, _shift_dim)]
+ViewNewDim = Annotated[
+    int, Role("Dim", "where a new dim goes; negative values count from the end", "int", _any, _shift_new_dim)
+]
 ViewDims = Annotated[
     Any, Role("Dims", "a dim, several, or None for all", "int | Sequence[int] | None", _listed, _shift_dims)
 ]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
-from minigrad.autodiff.batches import Batched, BatchTransform
+from minigrad.autodiff.batches import Batched, BatchTransform, moved
 from minigrad.core.roles import Choice, Number
 from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
 from minigrad.func.inputs import called, outputs_of
 from minigrad.func.trees import Tree, flatten, spread, unflatten
+from minigrad.ops.generators import Streams
 from minigrad.ops.shape.joining import cat
-from minigrad.ops.shape.views import expand, narrow, permute
+from minigrad.ops.shape.views import expand, narrow
 from minigrad.runtime.tensor import Tensor, describe
 
 RANDOMNESS = ("error", "same", "different")
@@ -27,7 +29,8 @@ def vmap(
     Parameters
     ----------
     func : callable
-        Function of one sample. It returns a tensor, or nested tuples, lists and dicts of tensors.
+        Function of one sample. It returns a tensor, or nested tuples, lists and dicts of tensors; an output with None
+        in `out_dims` may be any object.
     in_dims : int or nested structure of int and None, default 0
         Batch dim of each argument, nested like the arguments; an int applies to all arguments. None marks an argument
         that is the same for all samples. Keyword arguments are always the same for all samples.
@@ -68,11 +71,13 @@ def vmap(
         size = batch_size(func, leaves, dims)
         if chunk_size is None or size <= chunk_size:
             return once(func, leaves, dims, tree, kwargs, size, out_dims, randomness)
-        parts = []
+        parts, streams = [], Streams()
         for start in range(0, size, chunk_size):
             length = min(chunk_size, size - start)
             some = [x if d is None else narrow(x, dim=d, start=start, length=length) for x, d in zip(leaves, dims)]
-            parts.append(flatten(once(func, some, dims, tree, kwargs, length, out_dims, randomness)))
+            drawing = nullcontext() if randomness != "same" else streams.repeated() if start else streams.recorded()
+            with drawing:
+                parts.append(flatten(once(func, some, dims, tree, kwargs, length, out_dims, randomness)))
         return joined(parts, out_dims)
 
     return mapped
@@ -159,15 +164,16 @@ def once(
     """Run the function on a whole batch."""
     with BatchTransform(size, randomness) as transform:
         args = [x if d is None else Batched(moved(x, d, 0), transform) for x, d in zip(leaves, dims)]
-        for x, d in zip(args, dims):
+        for x, source, d in zip(args, leaves, dims):
             if d is not None:
-                transform.received(x)
+                transform.received(x, source, d)
         returned = func(*unflatten(tree, args), **kwargs)
-    transform.write_back()
-    outputs, nested = outputs_of("vmap", func, returned)
+    outputs, nested = flatten(returned)
     if isinstance(returned, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
         (out_dims,) = out_dims
     positions = spread(out_dims, nested, "vmap: out_dims", "the output")
+    if not outputs or any(d is not None and not isinstance(y, Tensor) for y, d in zip(outputs, positions)):
+        outputs_of("vmap", func, returned)  # raises an error
     return unflatten(nested, [positioned(transform, y, position) for y, position in zip(outputs, positions)])
 
 
@@ -190,15 +196,6 @@ def positioned(transform: BatchTransform, y: Tensor, position: Any) -> Tensor:
         )
     full = expand(y, shape=(transform.size, *y.shape)) if whole is None else whole
     return moved(full, 0, position % full.ndim)
-
-
-def moved(x: Tensor, source: int, destination: int) -> Tensor:
-    """Return a view of x in which one dim is moved to another position."""
-    if source == destination:
-        return x
-    order = list(range(x.ndim))
-    order.insert(destination, order.pop(source))
-    return permute(x, dims=tuple(order))
 
 
 def joined(parts: list[tuple[list[Any], Tree]], out_dims: Any) -> Any:

@@ -10,6 +10,8 @@ from minigrad.errors import ArgumentError, DeclarationError
 from minigrad.ops.shape.joining import stack
 from minigrad.runtime.tensor import Tensor, describe
 
+ABSENT = object()
+
 
 def functional_call(
     module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Mapping[str, Any] | None = None, *,
@@ -23,6 +25,7 @@ def functional_call(
         Module to call. After the call, the module has its original parameters and buffers again.
     parameter_and_buffer_dicts : dict of str to Tensor, or tuple of dicts
         Values by name, such as `dict(module.named_parameters())`. Members that are not in the dicts keep their values.
+        Other names are attributes during the call.
         If the call assigns another tensor to a member, such as a new running mean, its dict receives this tensor.
     args : Any or tuple, optional
         Positional arguments of the module; a value that is not a tuple is the only argument.
@@ -31,7 +34,7 @@ def functional_call(
     tie_weights : bool, default True
         Whether a value replaces a shared parameter under all of its names.
     strict : bool, default False
-        Whether every parameter and buffer must have a value.
+        Whether every parameter and buffer must have a value, and no other names are allowed.
 
     Returns
     -------
@@ -42,8 +45,10 @@ def functional_call(
     Raises
     ------
     ArgumentError
-        If a name does not exist, is in two dicts, or is missing with `strict`, or if two names of one parameter have
+        If a name is in two dicts, if names are missing or unknown with `strict`, or if two names of one parameter have
         different values.
+    AttributeError
+        If a name belongs to a module that does not exist.
 
     Examples
     --------
@@ -83,33 +88,35 @@ def replaced(
     module: Any, values: dict[str, Any], tie_weights: bool, strict: bool, dicts: Sequence[Any] = ()
 ) -> Iterator[None]:
     """Open a block in which members of a module have other values; `dicts`: the dicts that receive new values."""
-    members = dict(module.named_parameters(remove_duplicate=False))
-    members.update(module.named_buffers(remove_duplicate=False))
-    if unknown := [name for name in values if name not in members]:
-        raise ArgumentError(
-            f"functional_call: {type(module).__name__} has no {unknown[0]!r} among its parameters and buffers; pass "
-            "names of named_parameters() and named_buffers()"
-        )
-    if tie_weights:
-        values = tied(members, values)
-    if strict and (missing := [name for name in members if name not in values]):
-        raise ArgumentError(
-            "functional_call: strict=True requires a value for every parameter and buffer, got none for "
-            f"{missing[0]!r}; pass values for all names"
-        )
-    owners = dict(module.named_modules(remove_duplicate=False))
+    if tie_weights or strict:  # only these need all members, which a module that contains itself cannot list
+        members = dict(module.named_parameters(remove_duplicate=False))
+        members.update(module.named_buffers(remove_duplicate=False))
+        if strict and (unknown := [name for name in values if name not in members]):
+            raise ArgumentError(
+                f"functional_call: {type(module).__name__} has no {unknown[0]!r} among its parameters and buffers; "
+                "pass names of named_parameters() and named_buffers()"
+            )
+        if tie_weights:
+            values = values | tied(members, values)
+        if strict and (missing := [name for name in members if name not in values]):
+            raise ArgumentError(
+                "functional_call: strict=True requires a value for every parameter and buffer, got none for "
+                f"{missing[0]!r}; pass values for all names"
+            )
     before: list[tuple[str, dict[str, Any], str, Any]] = []
     try:
         for key, value in values.items():
             prefix, _, name = key.rpartition(".")
-            d = owners[prefix].__dict__
-            before.append((key, d, name, d[name]))
+            d = module.get_submodule(prefix).__dict__
+            before.append((key, d, name, d.get(name, ABSENT)))
             d[name] = value
         yield
     finally:
         new = {key: d[name] for key, d, name, _ in before if d.get(name, values[key]) is not values[key]}
         for _, d, name, value in reversed(before):
             d[name] = value
+            if value is ABSENT:
+                del d[name]
         for each in dicts:
             if isinstance(each, MutableMapping):
                 each.update({key: value for key, value in new.items() if key in each})

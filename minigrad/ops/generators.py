@@ -76,8 +76,8 @@ class Generator:
         stream = self.in_use()
         return from_numpy(np.array([stream.seed, stream.offset % 2**64], "<u8").view(np.uint8))
 
-    def set_state(self, new_state: Tensor) -> None:
-        """Set the state that `get_state` returned.  Raises ArgumentError for any other argument."""
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Set the state that `get_state` returned, and return the generator.  Raises ArgumentError for others."""
         if not isinstance(new_state, Tensor) or new_state.dtype is not uint8 or new_state.shape != (BYTES,):
             raise ArgumentError(
                 f"set_state: new_state must be a state of minigrad's get_state(), uint8({BYTES},), got "
@@ -85,6 +85,7 @@ class Generator:
             )
         stream, words = self.in_use(), np.array(new_state.tolist(), np.uint8).view("<u8")
         stream.seed, stream.offset = int(words[0]), int(words[1])
+        return self
 
     def clone_state(self) -> Generator:
         """Return a new generator with the same state, which will draw the same numbers."""

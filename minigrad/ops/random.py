@@ -170,7 +170,7 @@ def _normal_of_each(mean: Any, std: Any, tensors: list[Tensor], generator: Gener
     shape = broadcast_shapes("normal", *[x.shape for x in tensors])
     mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
     first = tensors[0]
-    if bool((std < 0).any().item() if isinstance(std, Tensor) else std < 0):
+    if (readable(std) and (std < 0).any().item()) if isinstance(std, Tensor) else std < 0:
         raise ArgumentError("normal: std must not be negative, got a negative element; pass std.abs()", op="normal")
     drawn = randn(shape, dtype=first.dtype, device=first.device, generator=generator)
     return (mean + std * drawn).to(first.dtype)

@@ -568,6 +568,23 @@ def test_a_function_with_a_context_has_a_derivative_forward() -> None:
     assert mg.func.jvp(Twice.apply, (row(3.0),), (row(10.0),))[1].tolist() == [60.0]
 
 
+def test_an_integer_has_no_tangent_in_the_jvp_of_a_function() -> None:
+    class Scaled(mg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, n: Any, z: Any) -> Any:
+            ctx.n = n
+            return x * n + z, n.clone()
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any, of_n: Any, of_z: Any) -> Any:
+            assert of_n is None and of_z.tolist() == [0.0]
+            return ctx.n * t, None
+
+    n = mg.tensor([3], device="reference")
+    y, t = mg.func.jvp(lambda x: Scaled.apply(x, n, row(1.0))[0], (row(2.0),), (row(10.0),))
+    assert (y.tolist(), t.tolist()) == ([7.0], [30.0])
+
+
 def test_a_generated_rule_of_vmap_is_the_rule_of_the_parts() -> None:
     class Product(mg.Function):
         generate_vmap_rule = True

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import minigrad as mg
+from minigrad.errors import ArgumentError
+from minigrad.nn.utils.stateless import functional_call
 
 
 class Counted(mg.nn.Module):
@@ -67,3 +69,24 @@ def test_names_that_are_not_given_are_not_added() -> None:
     given: dict[str, Any] = {"kept": mg.ones(1, device="reference")}
     mg.func.functional_call(module, given, (x,))
     assert [*given] == ["kept"]
+
+
+def test_other_names_are_attributes_during_the_call() -> None:
+    module, x = Counted(), mg.tensor([2.0, 3.0], device="reference")
+    module.plain = x
+    module.forward = lambda a: a * module.plain + module.extra  # type: ignore[method-assign]
+    given = {"plain": x + 1.0, "extra": x}
+    assert functional_call(module, given, (x,)).tolist() == [8.0, 15.0]
+    assert module.plain is x and not hasattr(module, "extra")
+    with pytest.raises(ArgumentError, match="has no 'plain' among its parameters and buffers"):
+        functional_call(module, buffers(module) | given, (x,), strict=True)
+    with pytest.raises(AttributeError, match="has no module 'other'"):
+        functional_call(module, {"other.weight": x}, (x,))
+
+
+def test_a_module_that_contains_itself() -> None:
+    module, x = Counted(), mg.tensor([2.0, 3.0], device="reference")
+    module.inner.outer = module
+    given = {"inner.outer.calls": mg.ones(1, device="reference")}
+    assert functional_call(module, given, (x,), tie_weights=False).tolist() == [4.0, 6.0]
+    assert given["inner.outer.calls"].tolist() == [2.0]

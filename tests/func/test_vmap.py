@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ def test_an_output_that_is_the_same_for_all() -> None:
     row = A[0]
     assert f.vmap(lambda x: row, out_dims=1)(A).tolist() == [[v] * 3 for v in row.tolist()]
     assert f.vmap(lambda x: (x, row), out_dims=(0, None))(A)[1] is row
+    assert f.vmap(lambda x: ("text", {"n": 2}), out_dims=None)(A) == ("text", {"n": 2})
     with pytest.raises(ArgumentError, match=r"an output that differs over the batch, got None for"):
         f.vmap(lambda x: x, out_dims=None)(A)
 
@@ -90,6 +92,10 @@ def test_random_numbers_are_asked_for() -> None:
     assert nested[0] == nested[1] and len(set(nested[0])) == 4
     assert len({v for line in f.vmap(f.vmap(lambda x: x + mg.rand_like(x) - x, randomness="different"),
                                      randomness="different")(A).tolist() for v in line}) == 12  # fmt: skip
+    spread = f.vmap(lambda x: mg.normal(x, x * 0.0 + 1e-9), randomness="different")(A)
+    assert not mg.equal(spread, A) and mg.allclose(spread, A, atol=1e-7)
+    chunks = [f.vmap(lambda x: mg.rand_like(x), randomness="same", chunk_size=2)(A).tolist() for _ in range(2)]
+    assert all(line == each[0] for each in chunks for line in each) and chunks[0] != chunks[1]
     with pytest.raises(ArgumentError, match="randomness must be 'error', 'same' or 'different'"):
         f.vmap(draw, randomness="some")
     assert f.grad(lambda x: (x * mg.rand_like(x)).sum())(A[0]).shape == (4,)
@@ -117,6 +123,26 @@ def test_bad_use_is_answered_in_a_sentence() -> None:
     for call, error, message in bad:
         with pytest.raises(error, match=message):
             call()
+
+
+@pytest.mark.parametrize("sample", [A, A[0]])
+def test_a_dim_that_a_sample_does_not_have_is_never_the_batch_dim(sample: Any) -> None:
+    views: dict[str, Callable[[Any, int], Any]] = {
+        "squeeze": mg.squeeze, "flip": lambda x, d: mg.flip(x, (d,)), "select": lambda x, d: mg.select(x, d, 0),
+        "narrow": lambda x, d: mg.narrow(x, d, 0, 1), "transpose": lambda x, d: mg.transpose(x, 0, d),
+        "unfold": lambda x, d: x.unfold(d, 1, 1), "sum": mg.sum, "softmax": mg.softmax,
+    }  # fmt: skip
+    n = max(sample.ndim - 1, 1)
+    for name, view in views.items():
+        for dim in (-n - 2, -n - 1, n, n + 1):
+            with pytest.raises(IndexOutOfRange, match=name):
+                f.vmap(lambda x, view=view, dim=dim: view(x, dim))(sample)
+    for dim in range(-sample.ndim, sample.ndim):
+        expected = mg.stack([mg.unsqueeze(x, dim) for x in sample])
+        assert mg.equal(f.vmap(lambda x, dim=dim: mg.unsqueeze(x, dim))(sample), expected)
+    for dim in (-sample.ndim - 1, sample.ndim):
+        with pytest.raises(IndexOutOfRange, match="unsqueeze"):
+            f.vmap(lambda x, dim=dim: mg.unsqueeze(x, dim))(sample)
 
 
 VALUES = {

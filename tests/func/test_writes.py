@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import GradientError, ShapeError, StorageError
+from minigrad.errors import DTypeError, GradientError, ShapeError, StorageError
 from minigrad.func import grad, hessian, jvp, linearize, vjp, vmap
 
 X = mg.tensor(np.arange(1.0, 4.0) / 2.0, device="reference")
@@ -148,14 +148,58 @@ def test_a_write_into_an_input_of_vmap_reaches_the_caller_s_tensor() -> None:
         old, total = vmap(assigned, dim, out_dims=(dim, 0))(x)
         assert old.tolist() == [[1.0, 2.0], [3.0, 4.0]] and x.tolist() == after
         assert total.tolist() == x.sum(1 - dim).tolist()
+    for dim in (0, 1):
+        x = mg.tensor([[1.0, 2.0], [3.0, 4.0]], dtype="float64", device="reference")
+        y = vmap(lambda row: vmap(mg.Tensor.mul_)(row, row * 1.0), dim, out_dims=dim)(x)
+        assert x.tolist() == y.tolist() == [[1.0, 4.0], [9.0, 16.0]] and y.data_ptr() == x.data_ptr()
+        assert vmap(vmap(mg.Tensor.zero_, 1), dim)(mg.ones(2, 3, 4, device="reference")).sum().item() == 0.0
     w = mg.Var([[1.0, 2.0]], dtype="float64", device="reference")
     y = w * 1.0
     vmap(lambda x: x.mul_(3.0))(y)
     assert mg.grad((y * y).sum(), w).tolist() == [[18.0, 36.0]]
     with pytest.raises(GradientError, match="cannot write into a Var"):
         vmap(lambda x: x.mul_(3.0))(w)
+    y = w * 1.0
+    vmap(lambda a, b: a.add_(b))(y, y)
+    assert mg.grad((y * y).sum(), w).tolist() == [[8.0, 16.0]]
+
+
+def test_a_write_into_an_input_of_vmap_is_seen_under_all_names_of_the_memory() -> None:
+    x = mg.tensor([[1.0, 2.0], [3.0, 4.0]], device="reference")
+    rows, columns, whole = vmap(lambda a, b: (a.mul_(3.0), b * 1.0, x * 1.0), (0, 1), (0, 1, None))(x, x)
+    assert rows.tolist() == columns.tolist() == whole.tolist() == x.tolist() == [[3.0, 6.0], [9.0, 12.0]]
+
+    def nested(row: Any, same: Any) -> Any:
+        return vmap(lambda a: (a.add_(1.0), a.add_(1.0))[1])(row) + same
+
+    assert vmap(nested)(x, x).tolist() == [[10.0, 16.0], [22.0, 28.0]] and x.tolist() == [[5.0, 8.0], [11.0, 14.0]]
     with pytest.raises(GradientError, match="is an input of a transform"):
-        vmap(lambda a, b: a.add_(b))(y, y)
+        vmap(lambda row: (row[:1], vmap(lambda a: a.add_(1.0))(row)))(x)
+
+
+def test_a_result_of_another_dtype_is_converted_as_outside_a_transform() -> None:
+    def comparison(x: Any) -> Any:
+        y = x * 1.0
+        return y.gt_(0.8) + x
+
+    def sum_of_halves(x: Any) -> Any:
+        return x.half().add_(x)
+
+    for f, dtype in ((comparison, mg.float64), (sum_of_halves, mg.float16)):
+        assert vmap(f)(MANY).tolist() == f(MANY).tolist() and vmap(f)(MANY).dtype is dtype
+        assert jvp(f, (X,), (X,))[0].dtype is dtype
+    assert jvp(comparison, (X,), (X,))[1].tolist() == X.tolist()
+
+
+def test_detaching_in_place_drops_the_derivatives_of_a_transform() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2.0
+        assert y.detach_() is y
+        return y * x
+
+    doubled = (2.0 * X).tolist()
+    assert jvp(f, (X,), (mg.ones_like(X),))[1].tolist() == grad(lambda x: f(x).sum())(X).tolist() == doubled
+    assert vmap(lambda x: jvp(f, (x,), (mg.ones_like(x),))[1])(MANY).tolist() == (2.0 * MANY).tolist()
 
 
 def test_what_does_not_fit_or_belongs_further_in_is_refused() -> None:
@@ -171,8 +215,10 @@ def test_what_does_not_fit_or_belongs_further_in_is_refused() -> None:
 
     with pytest.raises(GradientError, match="belongs to an outer transform, and the value that was written"):
         vmap(further_in)(MANY)
-    with pytest.raises(ShapeError, match="must have the shape, dtype and device"):
+    with pytest.raises(ShapeError, match=r"add_: the result is .* is changed in place; shapes must agree"):
         vmap(lambda x: (x * 1.0).sum().add_(x))(MANY)
+    with pytest.raises(DTypeError, match="no float64 can be stored there"):
+        vmap(lambda x: x.long().add_(x))(MANY)
     with pytest.raises(ShapeError, match="must broadcast"):
         vmap(lambda x: (x * 1.0).__setitem__([0, 1], x))(MANY)
     with pytest.raises(GradientError, match="cannot be written in place"):

@@ -107,6 +107,12 @@ def test_an_optimizer_made_before_the_first_call_trains_a_lazy_layer(make: str) 
     assert losses == sorted(losses, reverse=True) and losses[0] > losses[-1]
 
 
+def test_the_first_call_of_a_lazy_layer_takes_all_arguments_of_forward() -> None:
+    lazy = mg.nn.LazyConvTranspose1d(2, 3, stride=2, device="reference")
+    x = mg.ones(1, 4, 5, device="reference")
+    assert lazy(x, output_size=(12,)).shape == lazy(x, output_size=[12]).shape == (1, 2, 12)
+
+
 def test_a_state_with_tensors_without_shapes() -> None:
     lazy, full = mg.nn.LazyLinear(2, device="reference"), mg.nn.Linear(3, 2, device="reference")
     for twin in (copy.deepcopy(lazy), pickle.loads(pickle.dumps(lazy))):

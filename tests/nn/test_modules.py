@@ -14,6 +14,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DeclarationError, DTypeError, IndexOutOfRange, StateError, StorageError
+from minigrad.nn.modules.utils import consume_prefix_in_state_dict_if_present
 
 nn = mg.nn
 HERE = {"device": "reference", "dtype": mg.float64}
@@ -357,6 +358,22 @@ def test_hooks_of_the_state_and_extra_state() -> None:
         Counter().load_state_dict({"w": mg.ones(1)})
 
 
+def test_a_hook_of_a_child_receives_the_part_of_the_child() -> None:
+    net = mg.nn.Sequential(mg.nn.Linear(1, 1, device="reference"), mg.nn.Linear(1, 1, device="reference"))
+    keys: list[Any] = []
+    net[1].register_load_state_dict_pre_hook(lambda module, state, *rest: keys.extend(state))
+    net.load_state_dict({k: mg.full_like(v, 7.0) for k, v in net.state_dict().items()})
+    assert keys == ["1.weight", "1.bias"] and net[1].bias.tolist() == [7.0]
+
+
+def test_a_prefix_is_removed_from_the_keys_and_from_the_metadata() -> None:
+    net = Net()
+    state = mg.nn.Sequential(OrderedDict(module=net)).state_dict()
+    consume_prefix_in_state_dict_if_present(state, "module.")
+    assert list(state) == list(net.state_dict()) and list(state._metadata) == list(net.state_dict()._metadata)
+    net.load_state_dict(state)
+
+
 def test_a_hook_after_loading_may_excuse_missing_keys() -> None:
     net = Net()
     net.register_load_state_dict_post_hook(lambda module, keys: keys.missing_keys.remove("scale"))
@@ -474,6 +491,9 @@ def test_backward_hooks_without_an_input_that_needs_a_gradient() -> None:
     layer.register_full_backward_hook(lambda module, grad_input, grad_output: seen.append(grad_input))
     layer(x()).sum().backward()
     assert seen == [(None,)]
+    layer.register_full_backward_hook(lambda module, grad_input, grad_output: grad_output)
+    with pytest.raises(ArgumentError, match="no input of the module requires a gradient, so the hook must return None"):
+        layer(x()).sum().backward()
 
 
 @pytest.mark.torch
@@ -576,7 +596,7 @@ def test_functional_call_ties_and_checks_names() -> None:
     y = mg.func.functional_call(net, {"0.weight": mg.zeros(2, 2, **HERE)}, (x(),))
     np.testing.assert_allclose(y.detach().numpy(), np.tile(net[1].bias.detach().numpy(), (4, 1)))
     with pytest.raises(ArgumentError, match=r"has no 'w'"):
-        mg.func.functional_call(net, {"w": mg.zeros(1)}, x())
+        mg.func.functional_call(net, {"w": mg.zeros(1)}, x(), strict=True)
     with pytest.raises(ArgumentError, match=r"got none for '0.bias'"):
         mg.func.functional_call(net, {"0.weight": net[0].weight}, x(), strict=True)
     with pytest.raises(ArgumentError, match=r"are one tensor in the module, but got different values"):

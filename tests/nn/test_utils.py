@@ -236,6 +236,12 @@ def test_spectral_norm_finds_the_largest_singular_value() -> None:
     assert layer.weight.tolist() == layer.weight.tolist(), "evaluation does not move the vectors"
 
 
+def test_spectral_norm_of_complex_weights_has_the_largest_singular_value_1() -> None:
+    layer = nn.Linear(4, 3, dtype=mg.complex128, device="reference")
+    utils.parametrizations.spectral_norm(layer, n_power_iterations=50)
+    assert np.linalg.svd(layer.weight.detach().numpy(), compute_uv=False)[0] == pytest.approx(1.0)
+
+
 OLD = {
     "weight_norm": {"g": "original0", "v": "original1"},
     "spectral_norm": {"orig": "original", "u": "0._u", "v": "0._v"},

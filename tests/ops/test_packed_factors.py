@@ -107,6 +107,9 @@ def test_lobpcg_returns_the_extreme_pairs_of_both_matrices(largest: bool | None)
     np.testing.assert_allclose(X.T @ B @ X, np.eye(2), atol=1e-10)
     every = np.sort(np.linalg.eigvals(np.linalg.inv(B) @ S).real)
     np.testing.assert_allclose(E, every[:2] if largest is False else every[:1:-1], atol=1e-10)
+    E = mg.lobpcg(tensor(S + np.triu(np.ones((4, 4)), 1)), 2, tensor(B), largest=largest)[0]
+    every = np.sort(np.linalg.eigvals(np.linalg.inv(B) @ (S + (np.ones((4, 4)) - np.eye(4)) / 2)).real)
+    np.testing.assert_allclose(E.numpy(), every[:2] if largest is False else every[:1:-1], atol=1e-10)
     assert mg.lobpcg(tensor(S))[0].shape == (1,) and mg.lobpcg(tensor(S), X=tensor(A))[1].shape == (4, 3)
 
 

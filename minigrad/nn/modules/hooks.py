@@ -163,6 +163,11 @@ class Crossing:
         for hook in tuple(self.hooks.backward.values()):
             new = hook(self.module, grad_input, self.grad_output)
             grad_input = replaced("register_full_backward_hook", new, grad_input)
+        if not positions and any(g is not None for g in grad_input):
+            raise ArgumentError(
+                "register_full_backward_hook: no input of the module requires a gradient, so the hook must return "
+                f"None, got {describe(new)}; return None in this case"
+            )
         self.grad_output = None
         return tuple([grad_input[k] for k in positions])
 

@@ -149,7 +149,7 @@ class Lazy(LazyModuleMixin):
         if "_arguments" not in self.__dict__:
             super().reset_parameters()  # type: ignore[misc]
 
-    def initialize_parameters(self, input: Tensor) -> None:
+    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
         """Create the memory that an ordinary layer for this input has."""
         expect_tensors(type(self).__name__, input)
         if not -input.ndim <= self._dim < input.ndim:

@@ -36,6 +36,12 @@ class Loading(State):
         self._metadata = getattr(state, "_metadata", {})
         self.writes: list[Callable[[], Any]] = []
 
+    def part(self, prefix: str) -> Loading:
+        """Return the part for a child, whose keys have a prefix; hooks of the child receive this part alone."""
+        child = Loading({key: value for key, value in self.items() if key.startswith(prefix)})
+        child._metadata, child.writes = self._metadata, self.writes
+        return child
+
 
 class IncompatibleKeys(NamedTuple):
     """The result of `load_state_dict`: keys that the state lacks, and keys that the module does not have."""
@@ -200,7 +206,8 @@ class Stateful(Hooked):
         for name in self.__dict__[CHILDREN]:
             child = self.__dict__[name]
             if child is not None:
-                child._load_parts(state, f"{prefix}{name}.", strict, missing, unexpected, errors, assign)
+                path = f"{prefix}{name}."
+                child._load_parts(state.part(path), path, strict, missing, unexpected, errors, assign)
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], strict: bool, missing_keys: list[str],

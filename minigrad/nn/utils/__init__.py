@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from minigrad.declare.advice import answering
 from minigrad.declare.manual import document_all
-from minigrad.nn.utils import parametrizations, parametrize, prune, rnn
+from minigrad.nn.utils import parametrizations, parametrize, prune, rnn, stateless
 from minigrad.nn.utils.fusion import (
     convert_conv2d_weight_memory_format,
     convert_conv3d_weight_memory_format,
@@ -32,7 +32,7 @@ __all__ = [
     "convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format", "fuse_conv_bn_eval",
     "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm",
     "parameters_to_vector", "parametrizations", "parametrize", "prune", "remove_spectral_norm", "remove_weight_norm",
-    "rnn", "skip_init", "spectral_norm", "vector_to_parameters", "weight_norm",
+    "rnn", "skip_init", "spectral_norm", "stateless", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
 document_all(globals())
 if not TYPE_CHECKING:  # a type checker would otherwise accept every attribute of this module

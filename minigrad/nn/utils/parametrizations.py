@@ -12,6 +12,7 @@ from minigrad.nn.modules.module import Module
 from minigrad.nn.utils.orthogonal_matrices import orthogonal
 from minigrad.nn.utils.parametrize import expect_module, register_parametrization, remove_parametrizations
 from minigrad.ops.linalg.matrices import vector_norm
+from minigrad.ops.linalg.vectors import vdot
 from minigrad.ops.random import randn
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
@@ -150,7 +151,7 @@ class _SpectralNorm(Module):
     def _iterate(self, matrix: Any, steps: int) -> None:
         """Move the vectors u and v towards the first pair of singular vectors."""
         u, v = self.__dict__["_u"], self.__dict__["_v"]
-        pairs = [(u, matrix, v), (v, matrix.T, u)]
+        pairs = [(u, matrix, v), (v, matrix.mH, u)]
         with no_grad():
             for _ in range(steps):
                 for target, m, other in reversed(pairs) if self.old else pairs:
@@ -164,7 +165,7 @@ class _SpectralNorm(Module):
             self._iterate(matrix.detach(), self.n_power_iterations)
         # The next call changes the vectors in place, but the backward pass needs the vectors of this call.
         u, v = self.__dict__["_u"].clone(), self.__dict__["_v"].clone()
-        result: Tensor = weight / u.dot(matrix @ v)
+        result: Tensor = weight / vdot(u, matrix @ v)
         return result
 
     def right_inverse(self, value: Tensor) -> Tensor:

@@ -86,7 +86,7 @@ def lobpcg(
     check(tracker is None, ArgumentError, "lobpcg: tracker must be None, because there is no iteration; leave it out")
     L = None if B is None else cholesky(B)
     whole = A if L is None else triangular(L, triangular(L, A, upper=False, unit=False).mT, upper=False, unit=False)
-    E, V = eigh(whole)
+    E, V = eigh((whole + whole.mT) / 2)  # eigh reads one triangle, and the gradient belongs to both
     V = V if L is None else triangular(L.mT, V, upper=True, unit=False)
     if largest is not False:
         E, V = flip(E, -1), flip(V, -1)

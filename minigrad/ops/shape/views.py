@@ -143,7 +143,7 @@ def squeeze(input: Layout, dim: roles.SqueezedDims = None):
 
 
 @view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
-def unsqueeze(input: Layout, dim: roles.ViewDim):
+def unsqueeze(input: Layout, dim: roles.ViewNewDim):
     """Return a view with a new dim of length 1 at position `dim`."""
     return input.unsqueeze(dim)
 
