@@ -23,6 +23,7 @@ def test_old_constructors_take_lengths_or_data() -> None:
     assert mg.FloatTensor([np.ones(2), np.zeros(2)]).tolist() == [[1.0, 1.0], [0.0, 0.0]]
     shape = mg.ones(3, 2).shape
     assert mg.Tensor(shape).shape == mg.LongTensor(shape).shape == mg.ones(1).new(shape).shape == (3, 2)
+    assert mg.Tensor(mg.ones(()).shape).shape == () and mg.Tensor().shape == (0,)
     x = mg.ones(2)
     assert mg.Tensor(x).tolist() == [1.0, 1.0] and mg.Tensor(x).data_ptr() != x.data_ptr()
     assert x.new(3, 2).shape == (3, 2) and x.double().new([1, 2]).dtype is mg.float64

@@ -80,8 +80,8 @@ def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
     argument is a list, an array or a tensor to copy.  Raises ArgumentError for several arguments that are not all ints.
     """
     if len(args) == 1 and isinstance(args[0], Size):
-        args = args[0]
-    elif len(args) == 1 and not isinstance(args[0], (int, np.integer)):
+        return creation.empty(args[0], dtype=dtype, device=device)
+    if len(args) == 1 and not isinstance(args[0], (int, np.integer)):
         data = args[0].detach() if isinstance(args[0], Tensor) else args[0]
         if not isinstance(data, (Tensor, np.ndarray, list, tuple)):
             data = list(data)
