@@ -27,7 +27,7 @@ class Transform:
         If 1, the inverse of the last result is the same tensor from which the result was computed.
     """
 
-    bijective = True
+    bijective = False
     stores_tensors = True  # `mg.jit` looks for tensors among the attributes
     sign: Any = 1
     domain: Any = constraints.real
