@@ -10,7 +10,7 @@ import numpy as np
 from minigrad.core import dtype as dtypes
 from minigrad.core.layout import Layout
 from minigrad.core.roles import read_flag
-from minigrad.core.shape import as_shape
+from minigrad.core.shape import Size, as_shape
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.ops import creation
@@ -76,9 +76,11 @@ def new(x: Tensor, *sizes: Any) -> Tensor:
 def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
     """Return the result of one of PyTorch's old constructors.
 
-    Ints are the lengths of the dims of a tensor with undefined values.  Any other single argument is a list, an array
-    or a tensor to copy.  Raises ArgumentError for several arguments that are not all ints.
+    Ints, and a `Size`, are the lengths of the dims of a tensor with undefined values.  Any other single argument is a
+    list, an array or a tensor to copy.  Raises ArgumentError for several arguments that are not all ints.
     """
+    if len(args) == 1 and isinstance(args[0], Size):
+        return creation.empty(args[0], dtype=dtype, device=device)
     if len(args) == 1 and not isinstance(args[0], (int, np.integer)):
         data = args[0].detach() if isinstance(args[0], Tensor) else args[0]
         if not isinstance(data, (Tensor, np.ndarray, list, tuple)):

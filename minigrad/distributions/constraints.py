@@ -52,8 +52,8 @@ class _Dependent(Constraint):
 
     def __call__(self, *, is_discrete: bool | None = None, event_dim: int | None = None) -> _Dependent:
         """Return a copy with other properties."""
-        given = {"is_discrete": is_discrete, "event_dim": event_dim}
-        return _Dependent(**{**self._static, **{name: x for name, x in given.items() if x is not None}})
+        other = {"is_discrete": is_discrete, "event_dim": event_dim}
+        return _Dependent(**{**self._static, **{name: x for name, x in other.items() if x is not None}})
 
     def check(self, value: Tensor) -> Tensor:
         """Raise ValueError, because the set is not known."""
