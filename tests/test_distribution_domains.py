@@ -31,6 +31,15 @@ def test_a_transform_is_a_bijection_only_if_its_class_says_so() -> None:
     assert transforms.CatTransform([transforms.ExpTransform()]).bijective
 
 
+def test_only_transforms_of_elements_have_a_sign() -> None:
+    falling = transforms.AffineTransform(0.0, -2.0)
+    assert transforms.ComposeTransform([transforms.TanhTransform(), falling]).inv.sign == -1
+    assert transforms.IndependentTransform(falling, 1).sign == -1
+    for each in (transforms.StickBreakingTransform(), transforms.AbsTransform(), transforms.CorrCholeskyTransform()):
+        with pytest.raises(NotImplementedError, match="has no sign"):
+            _ = transforms.ComposeTransform([each]).sign
+
+
 def test_a_support_that_depends_on_parameters_has_no_dims_of_its_class() -> None:
     parts = D.Independent(D.Normal(mg.zeros(3), 1.0), 1)
     assert parts.support.event_dim == 1

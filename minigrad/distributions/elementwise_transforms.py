@@ -19,7 +19,7 @@ from minigrad.runtime.tensor import Tensor
 class ExpTransform(Transform):
     """The transform exp(x)."""
 
-    bijective = True
+    bijective, sign = True, 1
     codomain = constraints.positive
     _call: Any = formula(lambda self, x: x.exp())
     _inverse: Any = formula(lambda self, y: y.log())
@@ -55,7 +55,7 @@ class PowerTransform(Transform):
 class SoftplusTransform(Transform):
     """The transform log(1 + exp(x))."""
 
-    bijective = True
+    bijective, sign = True, 1
     codomain = constraints.positive
     _call: Any = formula(lambda self, x: F.softplus(x))
     _inverse: Any = formula(lambda self, y: y + (-(-y).expm1()).log())
@@ -72,7 +72,7 @@ class TanhTransform(Transform):
     0.5
     """
 
-    bijective = True
+    bijective, sign = True, 1
     codomain = constraints.interval(-1.0, 1.0)
     _call: Any = formula(lambda self, x: x.tanh())
     _inverse: Any = formula(lambda self, y: y.atanh())
@@ -82,7 +82,7 @@ class TanhTransform(Transform):
 class SigmoidTransform(Transform):
     """The transform 1 / (1 + exp(-x)), limited to [tiny, 1 - eps] with the constants of the dtype."""
 
-    bijective = True
+    bijective, sign = True, 1
     codomain = constraints.unit_interval
 
     def _bounded(self, y: Any) -> Any:
@@ -158,7 +158,7 @@ class CumulativeDistributionTransform(Transform):
         The distribution, which has `cdf`, `icdf` and `log_prob`.
     """
 
-    bijective = True
+    bijective, sign = True, 1
     codomain = constraints.unit_interval
 
     def __init__(self, distribution: Any, cache_size: int = 0) -> None:
