@@ -40,7 +40,7 @@ class _Dependent(Constraint):
     """A set that depends on other parameters, so it cannot be checked alone."""
 
     def __init__(self, *, is_discrete: bool | None = None, event_dim: int | None = None) -> None:
-        self._static = {"is_discrete": is_discrete, "event_dim": event_dim}
+        self._static: dict[str, Any] = {"is_discrete": is_discrete, "event_dim": event_dim}
 
     def _declared(self, name: str) -> Any:
         if self._static[name] is None:
@@ -52,7 +52,7 @@ class _Dependent(Constraint):
 
     def __call__(self, *, is_discrete: bool | None = None, event_dim: int | None = None) -> _Dependent:
         """Return a copy with other properties."""
-        other = {"is_discrete": is_discrete, "event_dim": event_dim}
+        other: dict[str, Any] = {"is_discrete": is_discrete, "event_dim": event_dim}
         return _Dependent(**{**self._static, **{name: x for name, x in other.items() if x is not None}})
 
     def check(self, value: Tensor) -> Tensor:
