@@ -23,7 +23,7 @@ from minigrad.config import debug, override, settings
 from minigrad.core import requests
 from minigrad.core.allocator import Allocator, MemoryStats, empty_cache, get_allocator, memory_stats, set_allocator
 from minigrad.core.device import Device, default_device, set_default_device
-from minigrad.core.device import as_device as device
+from minigrad.core.device import Device as device
 from minigrad.core.dtype import (
     DType,
     as_dtype,
@@ -72,6 +72,7 @@ from minigrad.core.dtype import float64 as double
 from minigrad.core.dtype import int16 as short
 from minigrad.core.dtype import int32 as int
 from minigrad.core.dtype import int64 as long
+from minigrad.core.formats import MemoryFormat as memory_format
 from minigrad.core.formats import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage

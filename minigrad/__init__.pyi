@@ -531,9 +531,7 @@ def detach(self: Any) -> Tensor:
 
 def detach_(x: Tensor) -> Tensor:
     """Detach x from its history, in place, and return x: later results pass no gradient through x."""
-
-def device(type: Any, index: builtins.int | None = ...) -> Any:
-    """Return the device with a name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ..."""
+device = Device
 
 def diag(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return a matrix with a vector as a diagonal and zeros elsewhere, or a copy of a diagonal of a matrix."""
@@ -574,7 +572,7 @@ def dsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tens
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along the third dim; a vector of n counts as (1, n, 1), a matrix as (n, m, 1)."""
-dtype: Any
+dtype = DType
 e: Any
 
 def einsum(equation: builtins.str, *operands: Tensor) -> Tensor:
@@ -1120,6 +1118,7 @@ def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...,
 
 def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return the median of all elements, or with `dim` the named tuple (values, indices) of the medians along `dim`."""
+memory_format: Any
 
 def memory_stats(device: builtins.str = ...) -> Any:
     """Return the counters of a device's allocator, as `MemoryStats`."""

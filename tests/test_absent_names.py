@@ -88,7 +88,7 @@ def test_a_missing_name_is_answered_with_advice(call, advice):
     [
         ("", "SummaryWriter", "import it from minigrad.utils.tensorboard"), ("", "profiler", "mg.viz.memory draws"),
         ("", "multiprocessing", "write Python's multiprocessing"),
-        ("nn", "attention", "write mg.nn.functional.scaled_dot"), ("nn", "functionl", "did you mean 'functional'?"),
+        ("nn", "functionl", "did you mean 'functional'?"),
         ("", "accelerator", "write mg.cuda, whose is_available()"),
     ],
 )  # fmt: skip

@@ -27,6 +27,8 @@ def test_old_constructors_take_lengths_or_data() -> None:
     x = mg.ones(2)
     assert mg.Tensor(x).tolist() == [1.0, 1.0] and mg.Tensor(x).data_ptr() != x.data_ptr()
     assert x.new(3, 2).shape == (3, 2) and x.double().new([1, 2]).dtype is mg.float64
+    assert x.new(mg.zeros(4, 5).size()).shape == mg.Tensor(mg.zeros(4, 5).shape).shape == (4, 5)
+    assert mg.LongTensor(mg.tensor(1.0).shape).shape == () and mg.Tensor((4, 5)).tolist() == [4.0, 5.0]
     with pytest.raises(ArgumentError, match="expected ints as the lengths of the dims, or one list of values"):
         mg.FloatTensor([1.0], [2.0])
 
@@ -101,6 +103,8 @@ def test_questions_about_devices_that_are_not_there() -> None:
     switches = mg.backends.switches
     for library in (switches.cuda, switches.mkl, switches.mkldnn, switches.openmp):
         assert not getattr(library, "is_available", switches.cuda.is_built)()
+    with mg.nn.attention.sdpa_kernel([mg.nn.attention.SDPBackend.MATH, mg.nn.attention.SDPBackend.FLASH_ATTENTION]):
+        assert mg.nn.functional.scaled_dot_product_attention(*[mg.ones(1, 2)] * 3).tolist() == [[1.0, 1.0]]
     switches.cuda.matmul.allow_tf32 = True
     switches.cuda.enable_flash_sdp(True)
     with cudnn.flags(enabled=False), mg.backends.mkldnn.flags(enabled=False):

@@ -38,4 +38,5 @@ def test_the_stub_of_the_package_has_every_public_name() -> None:
     }
     named |= {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     named |= {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign)}  # type: ignore[union-attr]
+    named |= {node.targets[0].id for node in tree.body if isinstance(node, ast.Assign)}  # type: ignore[attr-defined]
     assert set(mg.__all__) <= named and len(mg.__all__) > 250

@@ -78,6 +78,8 @@ def module_text(module: Any, name: str) -> str:
             lines.append(f"from {source} import {last} as {each}")
         elif isinstance(value, type) and value.__module__.startswith("minigrad.") and each == value.__name__:
             lines.append(f"from {value.__module__} import {each} as {each}")
+        elif isinstance(value, type) and vars(module).get(original := value.__name__) is value:
+            functions.append(f"{each} = {original}\n")
         else:
             functions.append(f"{each}: {type(value).__name__ if type(value).__name__ in KNOWN else 'Any'}\n")
     return "\n".join([*lines, "__version__: str", "", ""]) + "".join(functions)

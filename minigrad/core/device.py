@@ -20,15 +20,25 @@ replaced: ContextVar[dict[Device, Device] | None] = ContextVar("replaced", defau
 
 
 class Device:
-    """A memory and the processor that runs kernels on it. `as_device` makes one object per device."""
+    """A memory and the processor that runs kernels on it.  There is one object per device.
+
+    A call returns the device with a name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ...  An int is the
+    index of a CUDA device: 0 is "cuda:0".  With `index`, the first argument is a kind: ("cuda", 0).
+    type: the name, a kind, or the index of a CUDA device.  index: the index of the device, next to a kind.
+    Raises:
+        DeviceError: the name is not a kind of device with an optional index.
+
+    Example:
+        >>> str(Device("cuda")), Device("cpu") is Device("cpu"), Device(0) is Device("cuda", 0)
+        ('cuda:0', True, True)
+    """
 
     __slots__ = ("index", "kind")
     kind: str
     index: int
 
-    def __init__(self, kind: str, index: int = 0) -> None:
-        object.__setattr__(self, "kind", kind)
-        object.__setattr__(self, "index", index)
+    def __new__(cls, type: str | int | Device, index: int | None = None) -> Device:
+        return as_device(type, index)
 
     @property
     def type(self) -> str:
@@ -60,17 +70,7 @@ class Device:
 
 
 def as_device(type: str | int | Device, index: int | None = None) -> Device:
-    """Return the device with a name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ...
-
-    An int is the index of a CUDA device: 0 is "cuda:0".  With `index`, the first argument is a kind: ("cuda", 0).
-    type: the name, a kind, or the index of a CUDA device.  index: the index of the device, next to a kind.
-    Raises:
-        DeviceError: the name is not a kind of device with an optional index.
-
-    Example:
-        >>> str(as_device("cuda")), as_device("cpu") is as_device("cpu"), as_device(0) is as_device("cuda", 0)
-        ('cuda:0', True, True)
-    """
+    """Return the device with a name: see `Device`."""
     result = _named(type) if index is None else _indexed(type, index)
     others = replaced.get()
     return result if others is None else others.get(result, result)
@@ -94,6 +94,13 @@ def _indexed(kind: object, index: object) -> Device:
     return _named(f"{kind}:{index}")
 
 
+def _created(kind: str, index: int) -> Device:
+    device = object.__new__(Device)
+    object.__setattr__(device, "kind", kind)
+    object.__setattr__(device, "index", index)
+    return device
+
+
 def _parse(text: object) -> Device:
     if type(text) is int and text >= 0:  # not a bool
         text = f"cuda:{text}"
@@ -112,7 +119,7 @@ def _parse(text: object) -> Device:
             device=text,
         )
     # setdefault is one atomic step, so two threads that call this at the same time get the same object.
-    device = _known.setdefault((kind, index), Device(kind, index))
+    device = _known.setdefault((kind, index), _created(kind, index))
     if len(_known) < 1000:
         _known[text] = device
     return device

@@ -13,7 +13,10 @@ from minigrad.errors import ArgumentError, ShapeError
 
 
 class MemoryFormat:
-    """The order of the elements in memory."""
+    """The order of the elements in memory.
+
+    name: the name of the format in PyTorch.
+    """
 
     __slots__ = ("name",)
 

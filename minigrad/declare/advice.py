@@ -49,7 +49,6 @@ INSTEAD: Final = {
     **dict.fromkeys(("ao", "quantization"), QUANTIZED),
     "SummaryWriter": "import it from minigrad.utils.tensorboard, or write mg.viz.Log, which draws the stored values",
     "accelerator": "write mg.cuda, whose is_available() returns whether there is a GPU",
-    "attention": "write mg.nn.functional.scaled_dot_product_attention, which chooses its kernel itself",
     "multiprocessing": SPAWNED,
     "overrides": "there is no __torch_function__; write mg.Function, or an op with @mg.composed()",
     "profiler": "mg.viz.memory draws memory, mg.explain lists kernels, and the module timeit measures times",

@@ -73,7 +73,7 @@ class Categorical(Distribution):
     _param: Any = property(lambda self: vars(self)[self._name])
     param_shape: Any = property(lambda self: self._param.shape)
     support: Any = constraints.dependent_property(
-        lambda self: constraints.integer_interval(0, self._num_events - 1), is_discrete=True
+        lambda self: constraints.integer_interval(0, self._num_events - 1), is_discrete=True, event_dim=0
     )
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:

@@ -154,7 +154,7 @@ class TransformedDistribution(Distribution):
 
     has_rsample: Any = property(lambda self: self.base_dist.has_rsample)
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False)
     def support(self) -> Any:
         """Return the codomain of the last transform, with the event dims of the distribution."""
         if not self.transforms:

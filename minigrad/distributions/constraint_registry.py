@@ -80,9 +80,6 @@ def _fill(registry: ConstraintRegistry) -> ConstraintRegistry:
         sets.less_than: lambda c: maps.ComposeTransform([maps.ExpTransform(), maps.AffineTransform(c.upper_bound, -1)]),
         sets.interval: _between, sets.half_open_interval: _between,
         sets.corr_cholesky: lambda c: maps.CorrCholeskyTransform(),
-        sets.lower_cholesky: lambda c: maps.LowerCholeskyTransform(),
-        sets.positive_definite: lambda c: maps.PositiveDefiniteTransform(),
-        sets.positive_semidefinite: lambda c: maps.PositiveDefiniteTransform(),
         sets.independent: lambda c: (
             maps.IndependentTransform(registry(c.base_constraint), c.reinterpreted_batch_ndims)
         ),
@@ -97,3 +94,6 @@ def _fill(registry: ConstraintRegistry) -> ConstraintRegistry:
 biject_to, transform_to = _fill(ConstraintRegistry()), _fill(ConstraintRegistry())
 biject_to.register(sets.simplex, lambda c: maps.StickBreakingTransform())
 transform_to.register(sets.simplex, lambda c: maps.SoftmaxTransform())
+transform_to.register(sets.lower_cholesky, lambda c: maps.LowerCholeskyTransform())  # ignores the upper triangle
+for _set in sets.positive_definite, sets.positive_semidefinite:
+    transform_to.register(_set, lambda c: maps.PositiveDefiniteTransform())

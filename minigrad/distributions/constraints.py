@@ -39,15 +39,21 @@ class Constraint:
 class _Dependent(Constraint):
     """A set that depends on other parameters, so it cannot be checked alone."""
 
-    def __init__(self, *, is_discrete: bool = False, event_dim: int = 0) -> None:
-        self.is_discrete, self.event_dim = is_discrete, event_dim
+    def __init__(self, *, is_discrete: bool | None = None, event_dim: int | None = None) -> None:
+        self._static: dict[str, Any] = {"is_discrete": is_discrete, "event_dim": event_dim}
+
+    def _declared(self, name: str) -> Any:
+        if self._static[name] is None:
+            raise NotImplementedError(f"constraints.dependent: {name} depends on parameters; read it from d.support")
+        return self._static[name]
+
+    is_discrete: Any = property(lambda self: self._declared("is_discrete"))
+    event_dim: Any = property(lambda self: self._declared("event_dim"))
 
     def __call__(self, *, is_discrete: bool | None = None, event_dim: int | None = None) -> _Dependent:
         """Return a copy with other properties."""
-        return _Dependent(
-            is_discrete=self.is_discrete if is_discrete is None else is_discrete,
-            event_dim=self.event_dim if event_dim is None else event_dim,
-        )
+        other: dict[str, Any] = {"is_discrete": is_discrete, "event_dim": event_dim}
+        return _Dependent(**{**self._static, **{name: x for name, x in other.items() if x is not None}})
 
     def check(self, value: Tensor) -> Tensor:
         """Raise ValueError, because the set is not known."""
@@ -61,21 +67,21 @@ class dependent_property(property, _Dependent):
     ----------
     fn : callable, optional
         The method that returns the constraint; without it, the result is a decorator.
-    is_discrete : bool, default False
-        Whether the set is discrete.
-    event_dim : int, default 0
-        Number of last dims that form one value.
+    is_discrete : bool, optional
+        Whether the set is discrete, if this does not depend on the parameters.
+    event_dim : int, optional
+        Number of last dims that form one value, if this does not depend on the parameters.
     """
 
     def __init__(
-        self, fn: Callable[[Any], Any] | None = None, *, is_discrete: bool = False, event_dim: int = 0
+        self, fn: Callable[[Any], Any] | None = None, *, is_discrete: bool | None = None, event_dim: int | None = None
     ) -> None:
-        super().__init__(fn)
-        self.is_discrete, self.event_dim = is_discrete, event_dim
+        property.__init__(self, fn)
+        _Dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
 
     def __call__(self, fn: Any) -> dependent_property:  # type: ignore[override]
         """Return the property of a method."""
-        return dependent_property(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
+        return dependent_property(fn, **self._static)
 
 
 def is_dependent(constraint: Any) -> bool:
@@ -302,6 +308,12 @@ def _eigenvalues(x: Tensor) -> Tensor:
     return linalg.eigvalsh(x)
 
 
+def _factors(x: Tensor) -> Tensor:
+    from minigrad import linalg
+
+    return linalg.cholesky_ex(x).info == 0  # eigenvalues below the rounding error may be negative
+
+
 def _one_hot(x: Tensor) -> Tensor:
     return ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1)
 
@@ -324,9 +336,7 @@ symmetric = _Where("symmetric", "symmetric matrices", _symmetric, False, 2)
 positive_semidefinite = _Where(
     "positive_semidefinite", "positive semidefinite", lambda x: _symmetric(x) & (_eigenvalues(x) >= 0).all(-1), False, 2
 )
-positive_definite = _Where(
-    "positive_definite", "positive definite", lambda x: _symmetric(x) & (_eigenvalues(x) > 0).all(-1), False, 2
-)
+positive_definite = _Where("positive_definite", "positive definite", lambda x: _symmetric(x) & _factors(x), False, 2)
 lower_triangular = _Where("lower_triangular", "lower triangular", lambda x: _flat(x.tril() == x), False, 2)
 lower_cholesky = _Where("lower_cholesky", "lower triangular with a positive diagonal", _lower_cholesky, False, 2)
 corr_cholesky = _Where("corr_cholesky", "Cholesky factors of correlation matrices", _corr_cholesky, False, 2)

@@ -92,7 +92,7 @@ class Binomial(Odds):
         super().__init__(probs, logits, validate_args, total_count=total_count)
 
     support: Any = constraints.dependent_property(
-        lambda self: constraints.integer_interval(0, self.total_count), is_discrete=True
+        lambda self: constraints.integer_interval(0, self.total_count), is_discrete=True, event_dim=0
     )
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:

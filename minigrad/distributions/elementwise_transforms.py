@@ -19,6 +19,7 @@ from minigrad.runtime.tensor import Tensor
 class ExpTransform(Transform):
     """The transform exp(x)."""
 
+    bijective, sign = True, 1
     codomain = constraints.positive
     _call: Any = formula(lambda self, x: x.exp())
     _inverse: Any = formula(lambda self, y: y.log())
@@ -34,6 +35,7 @@ class PowerTransform(Transform):
         The exponent, which is not 0.
     """
 
+    bijective = True
     domain = codomain = constraints.positive
 
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
@@ -53,6 +55,7 @@ class PowerTransform(Transform):
 class SoftplusTransform(Transform):
     """The transform log(1 + exp(x))."""
 
+    bijective, sign = True, 1
     codomain = constraints.positive
     _call: Any = formula(lambda self, x: F.softplus(x))
     _inverse: Any = formula(lambda self, y: y + (-(-y).expm1()).log())
@@ -69,6 +72,7 @@ class TanhTransform(Transform):
     0.5
     """
 
+    bijective, sign = True, 1
     codomain = constraints.interval(-1.0, 1.0)
     _call: Any = formula(lambda self, x: x.tanh())
     _inverse: Any = formula(lambda self, y: y.atanh())
@@ -78,6 +82,7 @@ class TanhTransform(Transform):
 class SigmoidTransform(Transform):
     """The transform 1 / (1 + exp(-x)), limited to [tiny, 1 - eps] with the constants of the dtype."""
 
+    bijective, sign = True, 1
     codomain = constraints.unit_interval
 
     def _bounded(self, y: Any) -> Any:
@@ -96,7 +101,6 @@ class SigmoidTransform(Transform):
 class AbsTransform(Transform):
     """The transform |x|, which has no inverse; `inverse` returns the positive preimage."""
 
-    bijective = False
     codomain = constraints.positive
     _call: Any = formula(lambda self, x: x.abs())
     _inverse: Any = formula(lambda self, y: y)
@@ -112,6 +116,8 @@ class AffineTransform(Transform):
     event_dim : int, default 0
         Number of last dims that belong to one sample.
     """
+
+    bijective = True
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -152,6 +158,7 @@ class CumulativeDistributionTransform(Transform):
         The distribution, which has `cdf`, `icdf` and `log_prob`.
     """
 
+    bijective, sign = True, 1
     codomain = constraints.unit_interval
 
     def __init__(self, distribution: Any, cache_size: int = 0) -> None:

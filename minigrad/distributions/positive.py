@@ -43,7 +43,7 @@ class Exponential(Elementwise, ExponentialFamily):
     entropy: Any = formula(lambda self: 1.0 - self.rate.log())
     mean: Any = property(lambda self: self.rate.reciprocal())
     mode: Any = property(lambda self: zeros_like(self.rate))
-    variance: Any = property(lambda self: self.rate**-2)
+    variance: Any = property(lambda self: 1 / self.rate**2)
     _natural_params: Any = property(lambda self: (-self.rate,))
     _log_normalizer: Any = formula(lambda self, x: -(-x).log())
 

@@ -66,7 +66,8 @@ class Wishart(Covariance):
     @formula
     def log_prob(self, value: Tensor) -> Tensor:
         n, df = self.event_shape[0], self.df
-        trace = solved(self.scale_tril, linalg.cholesky(value)).square().sum((-2, -1))
+        scaled = solved(self.scale_tril, solved(self.scale_tril, value).mT)  # L^-1 V L^-T: V may be singular
+        trace = scaled.diagonal(dim1=-2, dim2=-1).sum(-1)
         norm = 0.5 * df * (n * math.log(2) + 2 * self._half_log_det()) + mvlgamma(df / 2, n)
         return 0.5 * (df - n - 1) * linalg.slogdet(value).logabsdet - 0.5 * trace - norm
 

@@ -179,7 +179,9 @@ class Uniform(Elementwise):
     def _check(self) -> None:
         self._require(self.low < self.high, "low", "below high")
 
-    support: Any = constraints.dependent_property(lambda self: constraints.interval(self.low, self.high))
+    support: Any = constraints.dependent_property(
+        lambda self: constraints.interval(self.low, self.high), is_discrete=False, event_dim=0
+    )
     log_prob: Any = formula(
         lambda self, value: where((self.low <= value) & (value < self.high), -(self.high - self.low).log(), -math.inf)
     )
@@ -187,7 +189,7 @@ class Uniform(Elementwise):
     icdf: Any = formula(lambda self, value: value * (self.high - self.low) + self.low)
     entropy: Any = formula(lambda self: (self.high - self.low).log())
     mean: Any = property(lambda self: (self.low + self.high) / 2)
-    mode: Any = property(lambda self: full_like(self.low, math.nan))
+    mode: Any = property(lambda self: self.low * math.nan)
     variance: Any = property(lambda self: (self.high - self.low) ** 2 / 12)
 
 

@@ -68,7 +68,7 @@ class Dirichlet(ExponentialFamily):
         rest = (self.concentration - 1).clamp(min=0)
         result = rest / rest.sum(-1, keepdim=True)
         corner = F.one_hot(self.concentration.argmax(-1), self.concentration.shape[-1])
-        return where((self.concentration < 1).all(-1, keepdim=True), corner, result).to(self.concentration.dtype)
+        return where((self.concentration < 1).all(-1, keepdim=True), corner, result)
 
     variance: Any = property(lambda self: self.mean * (1 - self.mean) / (self.concentration.sum(-1, keepdim=True) + 1))
     _natural_params: Any = property(lambda self: (self.concentration,))

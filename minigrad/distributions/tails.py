@@ -137,7 +137,9 @@ class Pareto(Distribution):
         self.scale, self.alpha = broadcast_all(scale, alpha)
         super().__init__(self.scale.shape, (), validate_args)
 
-    support: Any = constraints.dependent_property(lambda self: constraints.greater_than_eq(self.scale))
+    support: Any = constraints.dependent_property(
+        lambda self: constraints.greater_than_eq(self.scale), is_discrete=False, event_dim=0
+    )
     log_prob: Any = formula(
         lambda self, value: self.alpha.log() + self.alpha * self.scale.log() - (self.alpha + 1) * value.log()
     )
@@ -176,7 +178,7 @@ class GeneralizedPareto(Elementwise):
     has_rsample = True
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         """Return the numbers of at least `loc`, up to the largest value for negative concentrations."""
         c = self.concentration

@@ -6,6 +6,7 @@ A subclass defines `_call`, `_inverse` and `log_abs_det_jacobian`, and its `doma
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Any
 from weakref import ref
@@ -27,9 +28,8 @@ class Transform:
         If 1, the inverse of the last result is the same tensor from which the result was computed.
     """
 
-    bijective = True
+    bijective = False
     stores_tensors = True  # `mg.jit` looks for tensors among the attributes
-    sign: Any = 1
     domain: Any = constraints.real
     codomain: Any = constraints.real
     _inverted: Any = None
@@ -45,6 +45,11 @@ class Transform:
         twin = copy.copy(self)
         twin.cache_size, twin._last, twin._inverted = cache_size, (None, None), None
         return twin
+
+    @property
+    def sign(self) -> Any:
+        """1 if the transform is increasing, -1 if it is decreasing; a transform of vectors has none."""
+        raise NotImplementedError(f"{type(self).__name__}: this Transform has no sign; set sign = 1 if it increases")
 
     @property
     def event_dim(self) -> int:
@@ -205,10 +210,7 @@ class ComposeTransform(Transform):
     @property
     def sign(self) -> Any:
         """The product of the signs of the parts."""
-        result: Any = 1
-        for part in self.parts:
-            result = result * part.sign
-        return result
+        return math.prod([part.sign for part in self.parts], start=1)
 
     @property
     def inv(self) -> Transform:
@@ -270,9 +272,11 @@ class IndependentTransform(Transform):
         super().__init__(cache_size)
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-        self.bijective, self.sign = base_transform.bijective, base_transform.sign
+        self.bijective = base_transform.bijective
         self.domain = constraints.independent(base_transform.domain, reinterpreted_batch_ndims)
         self.codomain = constraints.independent(base_transform.codomain, reinterpreted_batch_ndims)
+
+    sign: Any = property(lambda self: self.base_transform.sign)
 
     def _expect_dims(self, x: Tensor, dims: int) -> None:
         if x.ndim < dims:

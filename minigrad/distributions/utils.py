@@ -84,7 +84,9 @@ class Formula:
     def __set_name__(self, owner: Any, name: str) -> None:
         compute, inherited = self.compute, getattr(super(owner, owner), name)
 
-        def checked(self: Any, value: Tensor) -> Any:
+        def checked(self: Any, value: Any) -> Any:
+            if isinstance(value, Number):
+                value = creation.tensor(value, dtype=self._like.dtype, device=self._like.device)
             self._validate_sample(value)
             return compute(self, value)
 

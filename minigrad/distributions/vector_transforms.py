@@ -24,6 +24,8 @@ class ReshapeTransform(Transform):
         Event shapes with equal numbers of elements.
     """
 
+    bijective = True
+
     def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.in_shape, self.out_shape = tuple(in_shape), tuple(out_shape)
@@ -59,7 +61,6 @@ def vector_shape(shape: Sequence[int]) -> tuple[int, ...]:
 class SoftmaxTransform(Transform):
     """The softmax over the last dim, which is not bijective; `inverse` returns the logarithm."""
 
-    bijective = False
     domain, codomain = constraints.real_vector, constraints.simplex
     _call: Any = formula(lambda self, x: F.softmax(x, -1))
     _inverse: Any = formula(lambda self, y: y.log())
@@ -77,6 +78,7 @@ class StickBreakingTransform(Transform):
     Stan Development Team, Stan Reference Manual, Unit simplex.
     """
 
+    bijective = True
     domain, codomain = constraints.real_vector, constraints.simplex
 
     def _shifted(self, x: Any) -> Any:
@@ -135,6 +137,7 @@ class CorrCholeskyTransform(Transform):
     Stan Development Team, Stan Reference Manual, Cholesky factors of correlation matrices.
     """
 
+    bijective = True
     domain, codomain = constraints.real_vector, constraints.corr_cholesky
 
     def _call(self, x: Any) -> Any:

@@ -10,7 +10,7 @@ from minigrad.declare.advice import absent, defined_above
 from minigrad.declare.manual import document_all
 from minigrad.nn import functional as functional
 
-PARTS = ("functional", "grad", "init", "modules", "parallel", "parameter", "utils")
+PARTS = ("attention", "functional", "grad", "init", "modules", "parallel", "parameter", "utils")
 LATER = dict.fromkeys(("Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"), "parameter")
 ABOVE = {"SyncBatchNorm": "dist.sync_batchnorm", "summary": "diagnostics.summarizing"}
 

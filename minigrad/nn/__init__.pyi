@@ -172,6 +172,7 @@ from minigrad.nn.modules.upsampling import UpsamplingNearest2d as UpsamplingNear
 from minigrad.nn.modules.padding import ZeroPad1d as ZeroPad1d
 from minigrad.nn.modules.padding import ZeroPad2d as ZeroPad2d
 from minigrad.nn.modules.padding import ZeroPad3d as ZeroPad3d
+from minigrad.nn import attention as attention
 from minigrad.nn import functional as functional
 from minigrad.nn import grad as grad
 from minigrad.nn import init as init

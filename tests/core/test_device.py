@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+import minigrad as mg
 from minigrad.core.device import CPU, REFERENCE, as_device, default_device, set_default_device
 from minigrad.errors import DeviceError
 
@@ -24,6 +25,11 @@ def test_an_int_is_the_index_of_a_cuda_device_and_an_index_may_follow_a_kind():
     for arguments in (("cuda:0", 0), ("cuda", -1), ("cuda", True), (0, 0)):
         with pytest.raises(DeviceError, match="with index, expected a kind without an index and an int from 0, got"):
             as_device(*arguments)
+
+
+def test_the_function_device_is_the_class_of_devices():
+    assert isinstance(mg.device("cpu"), mg.device) and not isinstance("cpu", mg.device)
+    assert str | mg.device | None  # in the annotation of a parameter
 
 
 def test_names_say_the_index_where_there_may_be_many():

@@ -186,3 +186,19 @@ def test_a_buffer_is_registered_by_assignment(library: str) -> None:
     x.fill_(5.0)
     assert nn.Buffer(x).tolist() == [5.0, 5.0] and nn.Buffer(x).data_ptr() == x.data_ptr()
     assert names(copy.deepcopy(model)) == names(pickle.loads(pickle.dumps(model))) == names(model)
+
+
+def test_backward_hooks_see_the_gradients_of_a_dict_of_results() -> None:
+    class Heads(nn.Module):
+        def forward(self, v: Any) -> Any:
+            return {"double": 2.0 * v, "text": "none", "square": v * v}
+
+    net, seen = Heads(), []
+    net.register_full_backward_hook(lambda module, grad_input, grad_output: seen.append((grad_input, grad_output)))
+    v = mg.tensor([3.0], requires_grad=True)
+    result = net(v)
+    assert list(result) == ["double", "text", "square"] and result["text"] == "none"
+    (result["double"] + 5.0 * result["square"]).sum().backward()
+    ((grad_input,), (double, text, square)) = seen[0]
+    assert (grad_input.tolist(), double.tolist(), text, square.tolist()) == ([32.0], [1.0], None, [5.0])
+    assert v.grad.tolist() == [32.0]

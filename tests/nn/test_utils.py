@@ -376,6 +376,7 @@ def test_packing_and_back(batch_first: bool) -> None:
     packed = utils.rnn.pack_padded_sequence(x, mg.tensor(LENGTHS), batch_first, enforce_sorted=False)
     assert packed.batch_sizes.tolist() == [3, 2, 1, 1] and packed.sorted_indices.tolist() == [1, 0, 2]
     assert packed.data[:3].tolist() == [[10.0, 11.0], [0.0, 1.0], [20.0, 21.0]]
+    assert packed.to(packed.data.device) is packed and packed.double().data.dtype is mg.float64
     y, lengths = utils.rnn.pad_packed_sequence(packed, batch_first, 0.0, total_length=4)
     np.testing.assert_array_equal(y.detach().numpy(), x.detach().numpy())
     assert lengths.tolist() == list(LENGTHS)

@@ -120,24 +120,26 @@ class Crossing:
 
     def left(self, result: Any) -> Any:
         """Return the result; each tensor in it that requires a gradient is replaced by the result of an identity op."""
-        single = isinstance(result, Tensor)
-        parts = [result] if single else list(result) if isinstance(result, (tuple, list)) else []
+        if isinstance(result, Tensor):
+            return self.left((result,))[0]
+        if isinstance(result, dict):
+            new = result.copy()
+            for key, x in zip(result, self.left(tuple(result.values())), strict=True):
+                new[key] = x
+            return new
+        parts = list(result) if isinstance(result, (tuple, list)) else []
         tensors = [k for k, x in enumerate(parts) if isinstance(x, Tensor) and x.requires_grad]
         if not tensors or not is_grad_enabled():
             return result
         passed = Passing.apply(lambda *gs: self.start(len(parts), tensors, gs), *[parts[k] for k in tensors])
         for k, x in zip(tensors, passed, strict=True):
             parts[k] = x
-        if single:
-            return parts[0]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
 
     def start(self, count: int, positions: list[int], gradients: tuple[Tensor | None, ...]) -> tuple[Any, ...]:
         """Call the backward pre-hooks; return the gradients of the module's results."""
-        full: list[Tensor | None] = [None] * count
-        for k, g in zip(positions, gradients, strict=True):
-            full[k] = g
-        passed = tuple(full)
+        arrived = dict(zip(positions, gradients, strict=True))
+        passed: tuple[Tensor | None, ...] = tuple([arrived.get(k) for k in range(count)])
         for hook in tuple(self.hooks.backward_pre.values()):
             passed = replaced("register_full_backward_pre_hook", hook(self.module, passed), passed)
         self.grad_output = passed
@@ -146,12 +148,9 @@ class Crossing:
         return tuple([passed[k] for k in positions])
 
     def finish(self, positions: list[int], gradients: tuple[Tensor | None, ...]) -> tuple[Any, ...]:
-        """Call the backward hooks; return the gradients of the module's inputs.
-
-        A second derivative may reach the inputs by values that `forward` saved, and not by the results: then no hook
-        is called, as in PyTorch.
-        """
-        if self.grad_output is None:
+        """Call the backward hooks; return the gradients of the module's inputs."""
+        # A second derivative may reach the inputs by values that `forward` saved, and not by the results.
+        if self.grad_output is None:  # then no hook is called, as in PyTorch
             return gradients
         full: list[Tensor | None] = [None] * max(len(self.inputs), 1)
         for k, g in zip(positions, gradients, strict=True):

@@ -59,6 +59,8 @@ class PackedSequence(PackedFields):
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """Return the sequences in another dtype or on another device; see `Tensor.to`."""
         data = self.data.to(*args, **kwargs)
+        if data is self.data:
+            return self
         indices = [None if x is None else x.to(device=data.device) for x in (self[2], self[3])]
         return type(self)(data, self.batch_sizes, *indices)
 

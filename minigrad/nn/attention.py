@@ -1,0 +1,27 @@
+"""PyTorch's choice among implementations of attention, for scripts that make it.  It has no effect: there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+
+
+class SDPBackend(Enum):
+    """The implementations of `scaled_dot_product_attention` that PyTorch has."""
+
+    ERROR, MATH, FLASH_ATTENTION, EFFICIENT_ATTENTION, CUDNN_ATTENTION, OVERRIDEABLE = range(-1, 5)
+
+
+@contextmanager
+def sdpa_kernel(backends: SDPBackend | Sequence[SDPBackend], set_priority: bool = False) -> Iterator[None]:
+    """Open a block in which PyTorch uses one of several implementations of attention; here it has no effect.
+
+    Parameters
+    ----------
+    backends : SDPBackend or sequence of SDPBackend
+        The implementations.
+    set_priority : bool, default False
+        Whether their order is the order in which they are tried.
+    """
+    yield
