@@ -1336,7 +1336,7 @@ def range(start: builtins.float, end: builtins.float | None = ..., step: builtin
     """Return the numbers from `start` to `end`, which is included, as PyTorch's old `range`; see `arange`."""
 
 def ravel(input: Tensor) -> Tensor:
-    """Return the tensor flattened to one dim; this is `flatten` under NumPy's name."""
+    """Return the elements in one dim, contiguous: a copy if the memory is not, such as that of `x[::2]`."""
 
 def real(input: Tensor) -> Tensor:
     """Return a view of the real parts; a real tensor is returned itself.  Gradient: g."""

@@ -142,6 +142,13 @@ def test_switches_that_have_no_effect() -> None:
         mg.set_float32_matmul_precision("low")
 
 
+def test_a_resize_orders_the_memory_by_its_format() -> None:
+    x = mg.arange(12, device="reference").resize_(1, 2, 2, 3, memory_format=mg.channels_last)
+    assert x[0, :, 0].tolist() == [[0, 2, 4], [1, 3, 5]]
+    assert mg.arange(12, device="reference").resize_as_(x, memory_format=mg.preserve_format).stride() == x.stride()
+    assert x.resize_(x.shape, memory_format=mg.contiguous_format).stride() == x.stride()
+
+
 @pytest.mark.parametrize("shape", [(1,), (2, 2), (8,)])
 def test_a_resize_counts_as_a_write(shape: tuple[int, ...]) -> None:
     w, x = mg.Var([1.0, 2.0, 3.0, 4.0]), mg.tensor([5.0, 6.0, 7.0, 8.0])

@@ -11,7 +11,7 @@ from typing import Any
 from minigrad.api.constructors import as_kind
 from minigrad.backends.registry import ACCELERATOR, backend_of, started
 from minigrad.core.device import as_device
-from minigrad.core.formats import expect_format
+from minigrad.core.formats import CHANNELS_LAST, format_of, layout_in, preserve_format
 from minigrad.core.layout import Layout
 from minigrad.core.shape import as_shape, normalize_dim
 from minigrad.declare.decorators import public
@@ -272,18 +272,18 @@ def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) ->
             "recorded",
             op="resize_",
         )
-    expect_format("resize_", memory_format)
     shape = as_shape(size, "resize_")
-    if shape == x.shape:
+    fresh = layout_in("resize_", shape, memory_format)
+    if shape == x.shape and memory_format not in CHANNELS_LAST:
         return x
     # PyTorch has no negative strides: its `flip` is a copy.
     memory = x.reshape(-1) if min(x.strides, default=0) < 0 else x
     first, kept = memory.offset, memory.storage.numel - memory.offset
-    layout = Layout.contiguous(shape, first)
+    layout = Layout.make(shape, fresh.strides, first)
     if layout.numel > kept:
         larger = creation.empty(layout.numel, dtype=x.dtype, device=x.device)
         larger[:kept] = Tensor(memory.storage, Layout.contiguous((kept,), first))
-        memory, layout = larger, Layout.contiguous(shape)
+        memory, layout = larger, fresh
     if memory is not x:
         move(x, memory.storage, layout)
     else:
@@ -293,9 +293,13 @@ def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) ->
 
 
 def resize_as_(x: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Change the shape of x to that of `other`, in place; see `resize_`."""
+    """Change the shape of x to that of `other`, in place; see `resize_`.
+
+    memory_format: `mg.preserve_format` is the format of `other`.
+    """
     expect_tensors("resize_as_", x, other)
-    return resize_(x, other.shape, memory_format=memory_format)
+    chosen = format_of(other.layout) if memory_format is preserve_format else memory_format
+    return resize_(x, other.shape, memory_format=chosen)
 
 
 def set_(

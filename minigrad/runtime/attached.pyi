@@ -1764,8 +1764,8 @@ class Attached:
     def rank(self) -> builtins.int:
         """Number of dims."""
 
-    def ravel(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
-        """Return the tensor with the dims from start_dim to end_dim, which is included, merged into one dim."""
+    def ravel(self) -> Tensor:
+        """Return the elements in one dim, contiguous: a copy if the memory is not, such as that of `x[::2]`."""
 
     @property
     def real(self) -> Tensor:
