@@ -13,7 +13,7 @@ from minigrad.api import methods as _methods
 from minigrad.api.display import printoptions, set_printoptions
 from minigrad.api.in_place import METHODS as _METHODS
 from minigrad.api.interop import protocols as _protocols
-from minigrad.api.interop.arrays import from_dlpack
+from minigrad.api.interop.arrays import from_dlpack, from_file
 from minigrad.autodiff.engine import backward, grad
 from minigrad.autodiff.grads import GradStore
 from minigrad.backends.base import Backend
@@ -23,7 +23,7 @@ from minigrad.config import debug, override, settings
 from minigrad.core import requests
 from minigrad.core.allocator import Allocator, MemoryStats, empty_cache, get_allocator, memory_stats, set_allocator
 from minigrad.core.device import Device, default_device, set_default_device
-from minigrad.core.device import as_device as device
+from minigrad.core.device import Device as device
 from minigrad.core.dtype import (
     DType,
     as_dtype,
@@ -151,16 +151,17 @@ LATER = {
     "save": "api.files.trees", "tape": "diagnostics",
     **dict.fromkeys(("default_generator", "get_rng_state", "initial_seed", "seed", "set_rng_state"), "random"),
     **dict.fromkeys((
-        *_METHODS, "as_strided", "asarray", "bartlett_window", "blackman_window", "empty_strided", "frombuffer",
-        "hamming_window", "hann_window", "kaiser_window", "range", "vander",
+        *_METHODS, "as_strided", "asarray", "bartlett_window", "blackman_window", "empty_permuted", "empty_strided",
+        "frombuffer", "hamming_window", "hann_window", "kaiser_window", "range", "vander",
     ), "api.memory"),
     **dict.fromkeys((
-        "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
-        "IntTensor", "LongTensor", "ShortTensor", "Size", "absolute", "arccos", "arccosh", "arcsin", "arcsinh",
-        "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled", "can_cast", "clip", "concat",
-        "concatenate", "divide", "dtype", "e", "fix", "ger", "get_default_dtype", "get_float32_matmul_precision",
-        "greater", "greater_equal", "inf", "less", "less_equal", "multiply", "nan", "negative", "newaxis", "not_equal",
-        "pi", "promote_types", "result_type", "set_default_dtype", "set_default_tensor_type",
+        "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor",
+        "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "Size", "absolute", "arccos", "arccosh",
+        "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled",
+        "can_cast", "clip", "concat", "concatenate", "divide", "dtype", "e", "fix", "ger",
+        "get_default_dtype", "get_float32_matmul_precision", "greater", "greater_equal", "inf", "layout",
+        "less", "less_equal", "memory_format", "multiply", "nan", "negative", "newaxis", "not_equal", "pi",
+        "promote_types", "result_type", "set_default_dtype", "set_default_tensor_type",
         "set_float32_matmul_precision", "subtract", "true_divide", "use_deterministic_algorithms",
     ), "api.legacy"),
 }  # fmt: skip

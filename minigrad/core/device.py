@@ -20,15 +20,29 @@ replaced: ContextVar[dict[Device, Device] | None] = ContextVar("replaced", defau
 
 
 class Device:
-    """A memory and the processor that runs kernels on it. `as_device` makes one object per device."""
+    """A memory and the processor that runs kernels on it; a call returns the one object of a device, as `as_device`.
+
+    type: the name, a kind, or the index of a CUDA device.  index: the index of the device, next to a kind.
+
+    Example:
+        >>> Device("cpu") is Device("cpu"), isinstance(Device("cuda", 0), Device)
+        (True, True)
+    """
 
     __slots__ = ("index", "kind")
     kind: str
     index: int
 
-    def __init__(self, kind: str, index: int = 0) -> None:
-        object.__setattr__(self, "kind", kind)
-        object.__setattr__(self, "index", index)
+    def __new__(cls, type: str | int | Device, index: int | None = None) -> Device:
+        return as_device(type, index)
+
+    @staticmethod
+    def made(kind: str, index: int = 0) -> Device:
+        """Return a new device, which differs from all others."""
+        device = object.__new__(Device)
+        object.__setattr__(device, "kind", kind)
+        object.__setattr__(device, "index", index)
+        return device
 
     @property
     def type(self) -> str:
@@ -112,7 +126,7 @@ def _parse(text: object) -> Device:
             device=text,
         )
     # setdefault is one atomic step, so two threads that call this at the same time get the same object.
-    device = _known.setdefault((kind, index), Device(kind, index))
+    device = _known.setdefault((kind, index), Device.made(kind, index))
     if len(_known) < 1000:
         _known[text] = device
     return device

@@ -2018,7 +2018,7 @@ class Attached:
     def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
         """Return the standard deviation over `dim`, which is the square root of `var`."""
 
-    def std_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float | None = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
+    def std_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ...) -> Any:
         """Return the standard deviation and the mean over `dim` as a named tuple, computed in two passes."""
 
     def stft(self, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: builtins.str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: builtins.bool | None = ...) -> Tensor:
@@ -2225,7 +2225,7 @@ class Attached:
     def var_keepdim(self, dim: Any = ...) -> Any:
         """Return `var` with the reduced dims kept as length 1."""
 
-    def var_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float | None = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
+    def var_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ...) -> Any:
         """Return the variance and the mean over `dim` as a named tuple, computed in the two passes of `var`."""
 
     def vdot(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:

@@ -140,7 +140,7 @@ def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None)
     for k, leaf in enumerate(leaves):
         if isinstance(leaf, Tensor) and leaf.numel() == 1:
             leaves[k] = host_array(leaf).reshape(()).item()
-        elif isinstance(leaf, np.generic):
+        elif isinstance(leaf, (np.generic, np.ndarray)):  # an array among the leaves has no dims
             leaves[k] = leaf.item()
         kinds.add(type(leaves[k]))
     if not kinds <= KINDS:
@@ -149,6 +149,8 @@ def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None)
             f"tensor: data must contain only bool, int or float, got {describe(wrong)}; convert this value to a number"
         )
     kind = next((kind for kind in (complex, float, int) if kind in kinds), bool if leaves else float)
+    if kind is int and wanted is not None and wanted.is_float and not all(-(2**63) <= leaf < 2**63 for leaf in leaves):
+        kind = float
     dtype = uint64 if kind is int and wanted is uint64 else inferred(kind)
     try:
         wide = {float: np.float64, complex: np.complex128}.get(kind, dtype.numpy)

@@ -135,6 +135,20 @@ def test_a_tensor_without_dims_is_a_number():
             call()
 
 
+def test_large_ints_become_floats_and_arrays_without_dims_are_numbers():
+    assert mg.tensor([2**64, 1], dtype=mg.float64, device="reference").tolist() == [2.0**64, 1.0]
+    assert mg.tensor([np.array(1), 2.5], device="reference").tolist() == [1.0, 2.5]
+
+
+def test_an_empty_dim_leaves_the_strides_of_the_other_dims():
+    assert mg.empty(5, 0, 3, device="reference").stride() == (3, 3, 1)
+    assert mg.empty(5, 0, device="reference").is_contiguous()
+
+
+def test_dims_lie_in_memory_in_the_order_of_empty_permuted():
+    assert mg.empty_permuted((2, 3, 4), (2, 0, -2), device="reference").stride() == (3, 1, 6)
+
+
 def test_spaced_values_are_not_bools():
     for spaced in (mg.linspace, mg.logspace):
         with pytest.raises(DTypeError, match=f"{spaced.__name__}: dtype must be a dtype of numbers, got bool"):
