@@ -350,7 +350,7 @@ ELEMENTWISE: list[Row] = [
     ("less-text", lambda o: o.x < "a", DTypeError, f"lt: str 'a' {F}"),
     ("less-shape", lambda o: o.x >= o.four, ShapeError, f"ge: {F} and {G}"),
     ("number-alone", lambda o: mg.exp(1.0), DTypeError, f"exp: must be a tensor float 1.0 {LISTED}"),
-    ("numbers-alone", lambda o: mg.add(1.0, 2.0), DTypeError, f"add: must be a tensor float 1.0, float 2.0 {LISTED}"),
+    ("numbers-alone", lambda o: mg.maximum(1.0, 2.0), DTypeError, f"maximum: must be a tensor float 1.0, float 2.0 {LISTED}"),
     ("bool-minus", lambda o: o.b - o.b, DTypeError, "sub: bool(3,), bool(3,) convert with .to(mg.int64)"),
     ("bool-negated", lambda o: -o.b, DTypeError, "neg: bool(3,) .to(mg.int64)"),
     ("float-bits", lambda o: o.x & o.x, DTypeError, f"bitwise_and: {F}, {F} expected bool or integers"),
