@@ -2219,6 +2219,9 @@ class Attached:
     def unsqueeze_(self, dim: builtins.int) -> Tensor:
         """`unsqueeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
+    def untyped_storage(self) -> Any:
+        """Return the storage of x as bytes."""
+
     def var(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
         """Return the variance over `dim`: the sum of squared deviations from the mean, divided by n - correction."""
 

@@ -18,7 +18,7 @@ from minigrad.errors import ShapeError
 from minigrad.ops.casting import dtype_of_part
 from minigrad.ops.shape.views import select
 from minigrad.runtime.rebasing import Ops
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tensor import Tensor, describe
 
 
 def dtype_of_parts(op: Op, specs: Sequence[Spec]) -> DType:
@@ -101,6 +101,27 @@ def view_as_complex(input: Annotated[Tensor, Wide, Pairs]) -> Tensor:
     dim has length 2 and stride 1, and all other strides and the offset are even.
     """
     return as_complex(input)
+
+
+def with_bits(x: Tensor, dtype: DType) -> Tensor:
+    """Return the bits of x as elements of another dtype: a view over the same memory, without a gradient.
+
+    If the elements are smaller or larger, the last dim is longer or shorter.  Raises ShapeError if it has gaps then, or
+    if a larger element would not begin at a multiple of its size.
+    """
+    layout, old, new = x.layout, x.dtype.itemsize, dtype.itemsize
+    if old != new:
+        *outer, last = layout.strides or (0,)
+        counts = (*outer, layout.offset, *layout.shape[-1:], x.storage.numel)
+        if last != 1 or any(n * old % new for n in counts):
+            raise ShapeError(
+                f"view: expected a last dim without gaps, and sizes, strides and memory that are multiples of an "
+                f"element of {dtype}, got {describe(x)} with strides {x.strides}; pass x.clone(), or another dtype",
+                op="view",
+            )
+        shape = (*layout.shape[:-1], layout.shape[-1] * old // new)
+        layout = Layout.make(shape, (*[n * old // new for n in outer], 1), layout.offset * old // new)
+    return Tensor(x.detach().storage.seen_as(dtype), layout)
 
 
 @composed(out=False, method=False)
