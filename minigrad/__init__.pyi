@@ -594,7 +594,7 @@ def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_g
     """Return an uninitialized tensor with the shape, dtype and device of the input."""
 
 def empty_permuted(size: Sequence[builtins.int], physical_layout: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Return a tensor with uninitialized elements without gaps, whose dims lie in memory in the given order."""
+    """Return a tensor with uninitialized elements, without gaps."""
 
 def empty_strided(size: Sequence[builtins.int], stride: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Return a tensor with uninitialized elements, of a size and with the given strides, in elements."""

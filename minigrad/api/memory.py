@@ -162,9 +162,12 @@ def empty_permuted(
     size: Sequence[int], physical_layout: Sequence[int], *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return a tensor with uninitialized elements without gaps, whose dims lie in memory in the given order."""
+    """Return a tensor with uninitialized elements, without gaps.
+
+    physical_layout: the order of the dims in memory, from the outermost to the innermost.
+    """
     order = [normalize_dim(d, len(size), "empty_permuted", tuple(size)) for d in physical_layout]
-    layout = Layout.contiguous(tuple([size[d] for d in order])).permute(np.argsort(order))
+    layout = Layout.contiguous(tuple([size[d] for d in order])).permute([*map(int, np.argsort(order))])
     return empty_strided(layout.shape, layout.strides, dtype=dtype, device=device, requires_grad=requires_grad)
 
 

@@ -13,7 +13,7 @@ from minigrad.errors import ArgumentError, ShapeError
 
 
 class MemoryFormat:
-    """The order of the elements in memory."""
+    """The order of the elements in memory; `mg.channels_last` is one.  name: the name in `mg`."""
 
     __slots__ = ("name",)
 

@@ -102,7 +102,7 @@ def _correction(value: Any, op: str, name: str, operands: Sequence[Any]) -> int 
 
 def plain_number(value: Any) -> Any:
     """Return a NumPy number, or a tensor without dims and without a gradient, as a Python number."""
-    if isinstance(value, (bool, int, float)) or getattr(value, "ndim", 1) or getattr(value, "requires_grad", False):
+    if isinstance(value, (bool, int, float)) or getattr(value, "ndim", True) or getattr(value, "requires_grad", False):
         return value
     return value.item()
 

@@ -163,7 +163,7 @@ def from_file(
 ) -> Tensor:
     """Return a vector over the first `size` elements of a file, which is mapped into memory.
 
-    shared: whether writes change the file; otherwise only this process sees its writes.
+    filename: the path.  shared: whether writes change the file; otherwise only this process sees its writes.
     """
     storage = Storage.from_file(filename, dtype or default_float(), size, shared=bool(shared))
     return leaf(Tensor(storage, Layout.contiguous((size,))), requires_grad)

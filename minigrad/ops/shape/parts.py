@@ -18,7 +18,7 @@ from minigrad.errors import ShapeError
 from minigrad.ops.casting import dtype_of_part
 from minigrad.ops.shape.views import select
 from minigrad.runtime.rebasing import Ops
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 
 def dtype_of_parts(op: Op, specs: Sequence[Spec]) -> DType:
@@ -113,12 +113,11 @@ def with_bits(x: Tensor, dtype: DType) -> Tensor:
     if old != new:
         *outer, last = layout.strides or (0,)
         counts = (*outer, layout.offset, *layout.shape[-1:], x.storage.numel)
-        if last != 1 or any(n * old % new for n in counts):
-            raise ShapeError(
-                f"view: expected a last dim without gaps, and sizes, strides and memory that are multiples of an "
-                f"element of {dtype}, got {describe(x)} with strides {x.strides}; pass x.clone(), or another dtype",
-                op="view",
-            )
+        whole = last == 1 and not any(n * old % new for n in counts)
+        Condition(
+            ShapeError, f"have a last dim without gaps, and only lengths and strides of whole elements of {dtype}",
+            "pass x.clone(), or another dtype", lambda *_: whole,
+        ).expect("view", x=x)  # fmt: skip
         shape = (*layout.shape[:-1], layout.shape[-1] * old // new)
         layout = Layout.make(shape, (*[n * old // new for n in outer], 1), layout.offset * old // new)
     return Tensor(x.detach().storage.seen_as(dtype), layout)
