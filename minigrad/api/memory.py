@@ -133,7 +133,7 @@ def over_memory(obj: Any, dtype: Any) -> Tensor | None:
         return creation.from_numpy(obj) if able and obj.flags.writeable else None
     if isinstance(obj, (str, np.generic)):
         return None
-    if hasattr(obj, "__dlpack__"):
+    if hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         return from_dlpack(obj)
     try:
         view = memoryview(obj)
@@ -217,7 +217,7 @@ def window(shape: Callable[..., np.ndarray[Any, Any]], doc: str, **defaults: flo
 
     def make(
         window_length: int, periodic: bool = True, *args: float, dtype: Any = None, device: Any = None,
-        requires_grad: bool = False, **named: float,
+        requires_grad: bool = False, layout: Any = None, **named: float,
     ) -> Tensor:  # fmt: skip
         read_flag(periodic, name, "periodic")
         read_flag(requires_grad, name, "requires_grad")
@@ -236,7 +236,7 @@ def window(shape: Callable[..., np.ndarray[Any, Any]], doc: str, **defaults: flo
         "periodic function, for spectra; otherwise it is symmetric."
     )
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    kept = [p for p in inspect.signature(make).parameters.values() if p.name not in ("args", "named")]
+    kept = [p for p in inspect.signature(make).parameters.values() if p.name not in ("args", "named", "layout")]
     numbers = [inspect.Parameter(key, keyword, default=value, annotation=float) for key, value in defaults.items()]
     make.__signature__ = inspect.Signature([*kept[:2], *numbers, *kept[2:]])  # type: ignore[attr-defined]
     return make

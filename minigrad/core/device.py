@@ -22,11 +22,7 @@ replaced: ContextVar[dict[Device, Device] | None] = ContextVar("replaced", defau
 class Device:
     """A memory and the processor that runs kernels on it; a call returns the one object of a device, as `as_device`.
 
-    type: the name, a kind, or the index of a CUDA device.  index: the index of the device, next to a kind.
-
-    Example:
-        >>> Device("cpu") is Device("cpu"), isinstance(Device("cuda", 0), Device)
-        (True, True)
+    type, index: see `as_device`.
     """
 
     __slots__ = ("index", "kind")
