@@ -64,7 +64,7 @@ def view(x: Tensor, *shape: int | Sequence[int], size: Sequence[int] | None = No
     if result is not None:
         return result
     if len(shape) == 1 and isinstance(shape[0], dtypes.DType):
-        return parts.with_bits(x, shape[0]) if shape[0] is not x.dtype else view(x, x.shape)
+        return parts.with_bits(x, shape[0])
     return views.remembered(x, shape, as_shape(shape, "view", hole=True))
 
 

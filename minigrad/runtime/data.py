@@ -135,7 +135,7 @@ def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None)
     for _ in shape:
         leaves = [leaf for item in leaves for leaf in item]
     kinds: set[Any] = set()
-    dtypes: set[DType] = set()  # tensors, and numbers and arrays of NumPy without dims, keep their dtypes
+    dtypes: set[DType] = set()  # those of tensors and of NumPy scalars, which keep them
     plain: set[Any] = set()
     for k, leaf in enumerate(leaves):
         if isinstance(leaf, (np.generic, np.ndarray)) or (isinstance(leaf, Tensor) and leaf.numel() == 1):
