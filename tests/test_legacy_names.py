@@ -186,3 +186,8 @@ def test_a_resize_moves_what_the_memory_has_to_larger_memory() -> None:
 
 def test_the_constructor_takes_any_number_of_lengths() -> None:
     assert mg.Tensor(1, 2, 1, 2, 1, 2).shape == (1, 2, 1, 2, 1, 2) and mg.Tensor().shape == (0,)
+
+
+def test_a_singular_matrix_is_a_lin_alg_error() -> None:
+    with pytest.raises(mg.linalg.LinAlgError, match="singular"):
+        mg.linalg.inv(mg.zeros(2, 2, device="reference"))
