@@ -13,7 +13,7 @@ from minigrad.api import methods as _methods
 from minigrad.api.display import printoptions, set_printoptions
 from minigrad.api.in_place import METHODS as _METHODS
 from minigrad.api.interop import protocols as _protocols
-from minigrad.api.interop.arrays import from_dlpack
+from minigrad.api.interop.arrays import from_dlpack, from_file
 from minigrad.autodiff.engine import backward, grad
 from minigrad.autodiff.grads import GradStore
 from minigrad.backends.base import Backend
@@ -72,7 +72,6 @@ from minigrad.core.dtype import float64 as double
 from minigrad.core.dtype import int16 as short
 from minigrad.core.dtype import int32 as int
 from minigrad.core.dtype import int64 as long
-from minigrad.core.formats import MemoryFormat as memory_format
 from minigrad.core.formats import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
@@ -152,16 +151,16 @@ LATER = {
     "save": "api.files.trees", "tape": "diagnostics",
     **dict.fromkeys(("default_generator", "get_rng_state", "initial_seed", "seed", "set_rng_state"), "random"),
     **dict.fromkeys((
-        *_METHODS, "as_strided", "asarray", "bartlett_window", "blackman_window", "empty_strided", "frombuffer",
-        "hamming_window", "hann_window", "kaiser_window", "range", "vander",
+        *_METHODS, "as_strided", "asarray", "bartlett_window", "blackman_window", "empty_permuted", "empty_strided",
+        "frombuffer", "hamming_window", "hann_window", "kaiser_window", "range", "vander",
     ), "api.memory"),
     **dict.fromkeys((
-        "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
-        "IntTensor", "LongTensor", "ShortTensor", "Size", "absolute", "arccos", "arccosh", "arcsin", "arcsinh",
-        "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled", "can_cast", "clip", "concat",
-        "concatenate", "divide", "dtype", "e", "fix", "ger", "get_default_device", "get_default_dtype",
-        "get_float32_matmul_precision",
-        "greater", "greater_equal", "inf", "less", "less_equal", "multiply", "nan", "negative", "newaxis", "not_equal",
+        "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor",
+        "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "Size", "absolute", "arccos", "arccosh",
+        "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled",
+        "can_cast", "clip", "concat", "concatenate", "divide", "dtype", "e", "fix", "ger",
+        "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "greater", "greater_equal",
+        "inf", "layout", "less", "less_equal", "memory_format", "multiply", "nan", "negative", "newaxis", "not_equal",
         "pi", "promote_types", "result_type", "set_default_dtype", "set_default_tensor_type",
         "set_float32_matmul_precision", "subtract", "true_divide", "use_deterministic_algorithms",
     ), "api.legacy"),

@@ -230,7 +230,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: builtins.int | Sequence
 def as_tensor(data: Any, dtype: Any = ..., device: Any = ...) -> Tensor:
     """Return data as a tensor, without a copy if possible."""
 
-def asarray(obj: Any, *, dtype: Any = ..., device: Any = ..., copy: builtins.bool | None = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def asarray(obj: Any, *, dtype: Any = ..., device: Any = ..., copy: builtins.bool | None = ..., requires_grad: builtins.bool | None = ...) -> Tensor:
     """Return an object as a tensor, which shares its memory if this is possible."""
 
 def asin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -593,6 +593,9 @@ def empty_cache(device: builtins.str = ...) -> None:
 def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Return an uninitialized tensor with the shape, dtype and device of the input."""
 
+def empty_permuted(size: Sequence[builtins.int], physical_layout: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return a tensor with uninitialized elements, without gaps."""
+
 def empty_strided(size: Sequence[builtins.int], stride: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Return a tensor with uninitialized elements, of a size and with the given strides, in elements."""
 
@@ -719,6 +722,9 @@ def frexp(input: Tensor, *, out: Tensor | None = ...) -> Any:
 
 def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: builtins.bool | None = ...) -> Tensor:
     """Return a tensor that shares memory with an object of another library."""
+
+def from_file(filename: builtins.str, shared: builtins.bool | None = ..., size: builtins.int = ..., *, dtype: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Return a vector over the first `size` elements of a file, which is mapped into memory."""
 
 def from_numpy(ndarray: Any) -> Tensor:
     """Return a CPU tensor that shares the array's memory: a write to either is visible in both."""
@@ -961,6 +967,7 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return the k-th smallest element along `dim` and its position, as (values, indices)."""
+layout: Any
 
 def lcm(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the least common multiple of |input| and |other|, 0 if either is 0; a result that is too large wraps."""
@@ -1338,7 +1345,7 @@ def range(start: builtins.float, end: builtins.float | None = ..., step: builtin
     """Return the numbers from `start` to `end`, which is included, as PyTorch's old `range`; see `arange`."""
 
 def ravel(input: Tensor) -> Tensor:
-    """Return the tensor flattened to one dim; this is `flatten` under NumPy's name."""
+    """Return the elements in one dim, contiguous: a copy if the memory is not, such as that of `x[::2]`."""
 
 def real(input: Tensor) -> Tensor:
     """Return a view of the real parts; a real tensor is returned itself.  Gradient: g."""
@@ -1574,7 +1581,7 @@ def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | N
 def std(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
     """Return the standard deviation over `dim`, which is the square root of `var`."""
 
-def std_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float | None = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
+def std_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ...) -> Any:
     """Return the standard deviation and the mean over `dim` as a named tuple, computed in two passes."""
 
 def stft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: builtins.str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: builtins.bool | None = ...) -> Tensor:
@@ -1745,7 +1752,7 @@ def vander(x: Tensor, N: builtins.int | None = ..., increasing: builtins.bool = 
 def var(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
     """Return the variance over `dim`: the sum of squared deviations from the mean, divided by n - correction."""
 
-def var_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float | None = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
+def var_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ...) -> Any:
     """Return the variance and the mean over `dim` as a named tuple, computed in the two passes of `var`."""
 
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:

@@ -9,6 +9,7 @@ from minigrad.core.dtype import DType
 from minigrad.runtime.tensor import Tensor
 __version__: str
 
+LinAlgError = ArgumentError
 
 def cholesky(A: Tensor, *, upper: builtins.bool = ..., out: Tensor | None = ...) -> Any:
     """Return the lower triangular L with L @ L.mH = A for positive definite matrices (..., n, n)."""

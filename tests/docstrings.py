@@ -22,7 +22,8 @@ MODULES = (
     "minigrad.cuda.amp", "minigrad.diagnostics", "minigrad.diagnostics.summarizing",
     "minigrad.nn.utils.parametrizations", "minigrad.quasirandom",
     "minigrad.nn.utils.rnn", "minigrad.optim.lr_scheduler", "minigrad.optim.swa_utils", "minigrad.random",
-    "minigrad.utils.checkpoint", "minigrad.utils.tensorboard", "minigrad.api.interop.array_api", "minigrad.jitting",
+    "minigrad.utils.checkpoint", "minigrad.utils.dlpack", "minigrad.utils.tensorboard",
+    "minigrad.api.interop.array_api", "minigrad.jitting",
 )  # fmt: skip
 CHECKS = (
     "GL05 GL06 GL07 GL08 GL09 GL10 "  # no tabs; known sections in their order; every name has a docstring

@@ -118,6 +118,13 @@ def test_what_cannot_leave_or_enter_says_why() -> None:
         mg.from_numpy(readonly)
 
 
+def test_a_capsule_shares_memory() -> None:
+    x = mg.arange(3)
+    y = mg.utils.dlpack.from_dlpack(mg.utils.dlpack.to_dlpack(x))
+    y[0] = 7
+    assert x.tolist() == mg.asarray(mg.utils.dlpack.to_dlpack(x)).tolist() == [7, 1, 2]
+
+
 def test_what_a_graph_saved_is_read_only_through_dlpack() -> None:
     x = mg.Var([1.0, 2.0], dtype="float64")
     seen = np.from_dlpack(x.exp().detach())

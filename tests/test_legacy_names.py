@@ -160,6 +160,13 @@ def test_switches_that_have_no_effect() -> None:
         mg.set_float32_matmul_precision("low")
 
 
+def test_a_resize_orders_the_memory_by_its_format() -> None:
+    x = mg.arange(12, device="reference").resize_(1, 2, 2, 3, memory_format=mg.channels_last)
+    assert x[0, :, 0].tolist() == [[0, 2, 4], [1, 3, 5]]
+    assert mg.arange(12, device="reference").resize_as_(x, memory_format=mg.preserve_format).stride() == x.stride()
+    assert x.resize_(x.shape, memory_format=mg.contiguous_format).stride() == x.stride()
+
+
 @pytest.mark.parametrize("shape", [(1,), (2, 2), (8,)])
 def test_a_resize_counts_as_a_write(shape: tuple[int, ...]) -> None:
     w, x = mg.Var([1.0, 2.0, 3.0, 4.0]), mg.tensor([5.0, 6.0, 7.0, 8.0])
@@ -197,3 +204,8 @@ def test_a_resize_moves_what_the_memory_has_to_larger_memory() -> None:
 
 def test_the_constructor_takes_any_number_of_lengths() -> None:
     assert mg.Tensor(1, 2, 1, 2, 1, 2).shape == (1, 2, 1, 2, 1, 2) and mg.Tensor().shape == (0,)
+
+
+def test_a_singular_matrix_is_a_lin_alg_error() -> None:
+    with pytest.raises(mg.linalg.LinAlgError, match="singular"):
+        mg.linalg.inv(mg.zeros(2, 2, device="reference"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,20 @@ import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, GradientError, StorageError
 
 pytestmark = pytest.mark.usefixtures("reference")
+
+
+def test_asarray_leaves_gradients_as_they_are() -> None:
+    x = mg.Var([1.0, 2.0], device="reference")
+    assert (mg.asarray(x, dtype=mg.float64) * 3.0).sum().backward()[x].tolist() == [3.0, 3.0]
+    assert not mg.asarray(x, requires_grad=False).requires_grad
+
+
+def test_from_file_maps_the_first_elements(tmp_path: Path) -> None:
+    path = tmp_path / "numbers"
+    np.arange(6, dtype=np.int16).tofile(path)
+    x = mg.from_file(str(path), shared=True, size=3, dtype=mg.int16)
+    x[0] = 9
+    assert x.tolist() == [9, 1, 2] and mg.from_file(str(path), size=1, dtype=mg.int16).tolist() == [9]
 
 
 def test_asarray_shares_memory_where_it_can() -> None:

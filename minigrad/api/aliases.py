@@ -30,7 +30,7 @@ ALIASES = {
     "swapaxes": "transpose", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",
     "arccosh": "acosh", "arctanh": "atanh", "clip": "clamp", "fix": "trunc",
     "force_contiguous": "clone", "zero_set": "zero_", "const_set": "fill_", "nelement": "numel", "ndimension": "dim",
-    "swapdims": "transpose", "moveaxis": "movedim", "ravel": "flatten", "arctan2": "atan2", "greater": "gt",
+    "swapdims": "transpose", "moveaxis": "movedim", "arctan2": "atan2", "greater": "gt",
     "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "ger": "outer",
 }  # fmt: skip
 ALIASES |= {f"broadcast_{n}": n for n in "add sub mul div maximum minimum pow eq ne lt le gt ge".split()}

@@ -13,6 +13,7 @@ from minigrad.api.constructors import NAMES, TensorType, as_kind
 from minigrad.core import dtype as dtypes
 from minigrad.core.device import default_device
 from minigrad.core.dtype import DType
+from minigrad.core.formats import MemoryFormat
 from minigrad.core.shape import Size as Size
 from minigrad.declare.names import MG, namespaces
 from minigrad.errors import ArgumentError
@@ -30,7 +31,7 @@ globals().update({name: namespaces[MG][ALIASES[name]] for name in SECOND})
 newaxis = None
 promote_types = dtypes.promote
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
-dtype = DType
+dtype, layout, memory_format = DType, MemoryFormat, MemoryFormat
 concat = concatenate = cat
 clip = clamp
 get_default_dtype, get_default_device = dtypes.default_float, default_device

@@ -18,7 +18,7 @@ from minigrad.core.device import CPU
 from minigrad.core.dtype import as_dtype, default_float, float64
 from minigrad.core.layout import Layout
 from minigrad.core.roles import read_flag
-from minigrad.core.shape import as_shape
+from minigrad.core.shape import as_shape, normalize_dim
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.ops import creation
@@ -77,7 +77,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
     """Return an object as a tensor, which shares its memory if this is possible.
 
@@ -91,8 +91,8 @@ def asarray(
         The device of the result.
     copy : bool, optional
         True always copies, False raises an error where a copy is necessary, None copies only then.
-    requires_grad : bool
-        Whether gradients flow to the result; without it, the result of a tracked tensor is detached.
+    requires_grad : bool, optional
+        Whether gradients flow to the result; None, the default, stands for those of `obj`, and False detaches it.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def asarray(
     view = over_memory(obj, dtype)
     x = creation.tensor(obj, dtype=dtype, device=device) if view is None else view
     if view is not None:
-        x = x if requires_grad and x.requires_grad else x.detach()
+        x = x.detach() if requires_grad is False or not x.requires_grad else x
         y = x.to(dtype=as_dtype(dtype) if dtype is not None else x.dtype, device=x.device if device is None else device)
         view, x = (y if y is x else None), y
     if copy is False and view is None:
@@ -133,7 +133,7 @@ def over_memory(obj: Any, dtype: Any) -> Tensor | None:
         return creation.from_numpy(obj) if able and obj.flags.writeable else None
     if isinstance(obj, (str, np.generic)):
         return None
-    if hasattr(obj, "__dlpack__"):
+    if hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         return from_dlpack(obj)
     try:
         view = memoryview(obj)
@@ -156,6 +156,19 @@ def empty_strided(
     numel = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps))
     x = creation.empty(numel, dtype=dtype, device=device)
     return creation.leaf(Tensor(x.storage, Layout.make(shape, steps, 0)), requires_grad)
+
+
+def empty_permuted(
+    size: Sequence[int], physical_layout: Sequence[int], *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Return a tensor with uninitialized elements, without gaps.
+
+    physical_layout: the order of the dims in memory, from the outermost to the innermost.
+    """
+    order = [normalize_dim(d, len(size), "empty_permuted", tuple(size)) for d in physical_layout]
+    layout = Layout.contiguous(tuple([size[d] for d in order])).permute([*map(int, np.argsort(order))])
+    return empty_strided(layout.shape, layout.strides, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 # ---- matrices and ranges --------------------------------------------------------------------------------------------
@@ -204,7 +217,7 @@ def window(shape: Callable[..., np.ndarray[Any, Any]], doc: str, **defaults: flo
 
     def make(
         window_length: int, periodic: bool = True, *args: float, dtype: Any = None, device: Any = None,
-        requires_grad: bool = False, **named: float,
+        requires_grad: bool = False, layout: Any = None, **named: float,
     ) -> Tensor:  # fmt: skip
         read_flag(periodic, name, "periodic")
         read_flag(requires_grad, name, "requires_grad")
@@ -223,7 +236,7 @@ def window(shape: Callable[..., np.ndarray[Any, Any]], doc: str, **defaults: flo
         "periodic function, for spectra; otherwise it is symmetric."
     )
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    kept = [p for p in inspect.signature(make).parameters.values() if p.name not in ("args", "named")]
+    kept = [p for p in inspect.signature(make).parameters.values() if p.name not in ("args", "named", "layout")]
     numbers = [inspect.Parameter(key, keyword, default=value, annotation=float) for key, value in defaults.items()]
     make.__signature__ = inspect.Signature([*kept[:2], *numbers, *kept[2:]])  # type: ignore[attr-defined]
     return make

@@ -21,7 +21,7 @@ from minigrad.core.shape import as_shape
 from minigrad.declare import names
 from minigrad.declare.decorators import public
 from minigrad.declare.forms import in_format
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops import casting
 from minigrad.ops.indexing import assignment, subscript
 from minigrad.ops.linalg import products as linalg
@@ -52,7 +52,8 @@ COMPARISONS = {"__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt,
 def view(x: Tensor, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Tensor:
     """Return a view of x with another shape, over the same memory.
 
-    size: the shape as a keyword argument, as in PyTorch.
+    size: the shape as a keyword argument.  With a dtype instead of a shape, the view has the bits of x as
+    elements of this dtype, and no gradient.
     Raises ShapeError if the strides of x do not allow a view (use `reshape`).
     """
     if size is not None:
@@ -63,11 +64,7 @@ def view(x: Tensor, *shape: int | Sequence[int], size: Sequence[int] | None = No
     if result is not None:
         return result
     if len(shape) == 1 and isinstance(shape[0], dtypes.DType):
-        raise ArgumentError(
-            f"view: expected sizes, got the dtype {shape[0]}, and minigrad does not reinterpret bytes; use .to(dtype) "
-            "to convert the values",
-            op="view",
-        )
+        return parts.with_bits(x, shape[0])
     return views.remembered(x, shape, as_shape(shape, "view", hole=True))
 
 

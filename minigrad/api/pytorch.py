@@ -11,9 +11,11 @@ from typing import Any
 from minigrad.api.constructors import as_kind
 from minigrad.backends.registry import ACCELERATOR, backend_of, started
 from minigrad.core.device import as_device
-from minigrad.core.formats import expect_format
+from minigrad.core.dtype import uint8
+from minigrad.core.formats import CHANNELS_LAST, format_of, layout_in, preserve_format
 from minigrad.core.layout import Layout
 from minigrad.core.shape import as_shape, normalize_dim
+from minigrad.core.storage import Storage
 from minigrad.declare.decorators import public
 from minigrad.declare.names import MG
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, StorageError, warn
@@ -43,6 +45,11 @@ def dim(x: Tensor, dim: int | None = None) -> int:
 def stride(x: Tensor, dim: int | None = None) -> Any:
     """Return the strides of all dims, or that of `dim`, in elements."""
     return x.strides if dim is None else x.strides[normalize_dim(dim, x.ndim, "stride", x)]
+
+
+def untyped_storage(x: Tensor) -> Storage:
+    """Return the storage of x as bytes."""
+    return x.storage.seen_as(uint8)
 
 
 def storage_offset(x: Tensor) -> int:
@@ -272,18 +279,18 @@ def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) ->
             "recorded",
             op="resize_",
         )
-    expect_format("resize_", memory_format)
     shape = as_shape(size, "resize_")
-    if shape == x.shape:
+    fresh = layout_in("resize_", shape, memory_format)
+    if shape == x.shape and memory_format not in CHANNELS_LAST:
         return x
     # PyTorch has no negative strides: its `flip` is a copy.
     memory = x.reshape(-1) if min(x.strides, default=0) < 0 else x
     first, kept = memory.offset, memory.storage.numel - memory.offset
-    layout = Layout.contiguous(shape, first)
+    layout = Layout.make(shape, fresh.strides, first)
     if layout.numel > kept:
         larger = creation.empty(layout.numel, dtype=x.dtype, device=x.device)
         larger[:kept] = Tensor(memory.storage, Layout.contiguous((kept,), first))
-        memory, layout = larger, Layout.contiguous(shape)
+        memory, layout = larger, fresh
     if memory is not x:
         move(x, memory.storage, layout)
     else:
@@ -293,9 +300,13 @@ def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) ->
 
 
 def resize_as_(x: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Change the shape of x to that of `other`, in place; see `resize_`."""
+    """Change the shape of x to that of `other`, in place; see `resize_`.
+
+    memory_format: `mg.preserve_format` is the format of `other`.
+    """
     expect_tensors("resize_as_", x, other)
-    return resize_(x, other.shape, memory_format=memory_format)
+    chosen = format_of(other.layout) if memory_format is preserve_format else memory_format
+    return resize_(x, other.shape, memory_format=chosen)
 
 
 def set_(
@@ -363,7 +374,8 @@ def dist(x: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 
 FUNCTIONS = (
-    size, dim, stride, storage_offset, element_size, is_floating_point, type, type_as, cpu, cuda, pin_memory,
+    size, dim, stride, storage_offset, untyped_storage, element_size, is_floating_point, type, type_as, cpu, cuda,
+    pin_memory,
     is_pinned, view_as, reshape_as, expand_as, sum_to_size, get_device, resize_, resize_as_, set_, share_memory_, norm,
     dist, is_complex, is_nonzero, is_same_size, is_signed, is_set_to, record_stream,
     *[same(name) for name in ("resolve_neg", "to_dense")],

@@ -40,6 +40,14 @@ class Device:
     def __new__(cls, type: str | int | Device, index: int | None = None) -> Device:
         return as_device(type, index)
 
+    @staticmethod
+    def made(kind: str, index: int = 0) -> Device:
+        """Return a new device, which differs from all others."""
+        device = object.__new__(Device)
+        object.__setattr__(device, "kind", kind)
+        object.__setattr__(device, "index", index)
+        return device
+
     @property
     def type(self) -> str:
         """The same as `kind`; this is PyTorch's name."""
@@ -94,13 +102,6 @@ def _indexed(kind: object, index: object) -> Device:
     return _named(f"{kind}:{index}")
 
 
-def _created(kind: str, index: int) -> Device:
-    device = object.__new__(Device)
-    object.__setattr__(device, "kind", kind)
-    object.__setattr__(device, "index", index)
-    return device
-
-
 def _parse(text: object) -> Device:
     if type(text) is int and text >= 0:  # not a bool
         text = f"cuda:{text}"
@@ -119,7 +120,7 @@ def _parse(text: object) -> Device:
             device=text,
         )
     # setdefault is one atomic step, so two threads that call this at the same time get the same object.
-    device = _known.setdefault((kind, index), _created(kind, index))
+    device = _known.setdefault((kind, index), Device.made(kind, index))
     if len(_known) < 1000:
         _known[text] = device
     return device

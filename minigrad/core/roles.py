@@ -100,9 +100,16 @@ def _correction(value: Any, op: str, name: str, operands: Sequence[Any]) -> int 
     return 1 if value is None else read_scalar(value, op, name, operands)
 
 
+def plain_number(value: Any) -> Any:
+    """Return a NumPy number, or a tensor without dims and without a gradient, as a Python number."""
+    if isinstance(value, (bool, int, float)) or getattr(value, "ndim", True) or getattr(value, "requires_grad", False):
+        return value
+    return value.item()
+
+
 def read_scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | float:
-    """Return a number as a Python number; raise ArgumentTypeError for other values."""
-    plain = value.item() if isinstance(value, np.generic) else value
+    """Return a number, or a tensor that is one, as a Python number; raise ArgumentTypeError for other values."""
+    plain = plain_number(value)
     if isinstance(plain, (bool, int, float)):
         return plain
     raise ArgumentError(
@@ -115,9 +122,9 @@ def read_scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int 
 
 def read_factor(value: Any, op: str, name: str, operands: Sequence[Any]) -> complex:
     """Return a number as `read_scalar`; it may be complex if an operand is complex."""
-    plain = value.item() if isinstance(value, np.generic) else value
+    plain = plain_number(value)
     if not isinstance(plain, complex):
-        return read_scalar(value, op, name, operands)
+        return read_scalar(plain, op, name, operands)
     if plain.imag and not any(x.dtype.is_complex for x in operands if hasattr(x, "dtype")):
         raise ArgumentError(
             f"{op}: {name}{beside(operands)} must be a real number, got {value!r}; convert an operand with "

@@ -46,7 +46,7 @@ def contiguous_strides(shape: Shape) -> Shape:
     step = 1
     for size in reversed(shape):
         strides.append(step)
-        step *= size
+        step *= size or 1  # as in PyTorch, an empty dim does not make the strides of the others 0
     return tuple(reversed(strides))
 
 

@@ -150,6 +150,10 @@ class Storage(Block):
         key = self.key
         return key.numel if isinstance(key, Key) else int(self.buffer.size)
 
+    def size(self) -> int:
+        """Return the number of elements, as `numel`."""
+        return self.numel
+
     @property
     def memory(self) -> Storage:
         """The storage that owns the memory: itself, unless it shows the memory of another one with another dtype."""

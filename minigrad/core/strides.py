@@ -101,5 +101,7 @@ def stretched_strides(shape: Ints, strides: Ints, target: Ints) -> Ints | None:
     new = len(target) - len(shape)
     if new < 0 or any(size != wanted and size != 1 for size, wanted in zip(shape, target[new:])):
         return None
-    kept = (stride if size == wanted else 0 for size, wanted, stride in zip(shape, target[new:], strides))
-    return (0,) * new + tuple(kept)
+    kept = [stride if size == wanted else 0 for size, wanted, stride in zip(shape, target[new:], strides)]
+    for d in reversed(range(new)):  # a new dim of size 1 has the stride that `unsqueeze` would give it
+        kept.insert(0, target[d + 1] * kept[0] if kept and target[d] == 1 else 0)
+    return tuple(kept)

@@ -333,7 +333,7 @@ def twin_of(device: Device) -> Device:
     real = registry.backend_of(device)
     twin, backend = _twins.get(device, (None, None))
     if twin is None or backend is None or backend.real is not real:
-        twin, backend = twin or Device(device.kind, device.index), RecordingBackend(real, device)
+        twin, backend = twin or Device.made(device.kind, device.index), RecordingBackend(real, device)
         _twins[device] = twin, backend
     registry.serve_device(twin, backend)
     return twin

@@ -1764,8 +1764,8 @@ class Attached:
     def rank(self) -> builtins.int:
         """Number of dims."""
 
-    def ravel(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
-        """Return the tensor with the dims from start_dim to end_dim, which is included, merged into one dim."""
+    def ravel(self) -> Tensor:
+        """Return the elements in one dim, contiguous: a copy if the memory is not, such as that of `x[::2]`."""
 
     @property
     def real(self) -> Tensor:
@@ -2018,7 +2018,7 @@ class Attached:
     def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
         """Return the standard deviation over `dim`, which is the square root of `var`."""
 
-    def std_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float | None = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
+    def std_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ...) -> Any:
         """Return the standard deviation and the mean over `dim` as a named tuple, computed in two passes."""
 
     def stft(self, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: builtins.str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: builtins.bool | None = ...) -> Tensor:
@@ -2219,13 +2219,16 @@ class Attached:
     def unsqueeze_(self, dim: builtins.int) -> Tensor:
         """`unsqueeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
+    def untyped_storage(self) -> Any:
+        """Return the storage of x as bytes."""
+
     def var(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
         """Return the variance over `dim`: the sum of squared deviations from the mean, divided by n - correction."""
 
     def var_keepdim(self, dim: Any = ...) -> Any:
         """Return `var` with the reduced dims kept as length 1."""
 
-    def var_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float | None = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
+    def var_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ...) -> Any:
         """Return the variance and the mean over `dim` as a named tuple, computed in the two passes of `var`."""
 
     def vdot(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import chain
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device, default_device
-from minigrad.core.dtype import DType, as_dtype, bool_, fit_number, float32, float64, inferred, int64, uint64
+from minigrad.core.dtype import DType, as_dtype, bool_, fit_number, float32, float64, inferred, int64, promote, uint64
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.errors import DTypeError, ShapeError
@@ -129,19 +130,19 @@ def nested_shape(data: Any) -> tuple[int, ...]:
 
 
 def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None) -> tuple[Any, DType]:
-    """Return nested Python numbers (or 0-d tensors) as an array, and their dtype.
-
-    Ints become uint64 if `wanted` is uint64, otherwise int64.
-    """
+    """Return nested numbers (or 0-d tensors) as an array, and their dtype; ints become int64, or uint64 if wanted."""
     leaves = [data]
     for _ in shape:
         leaves = [leaf for item in leaves for leaf in item]
     kinds: set[Any] = set()
+    dtypes: set[DType] = set()  # those of tensors and of NumPy scalars, which keep them
+    plain: set[Any] = set()
     for k, leaf in enumerate(leaves):
-        if isinstance(leaf, Tensor) and leaf.numel() == 1:
-            leaves[k] = host_array(leaf).reshape(()).item()
-        elif isinstance(leaf, np.generic):
-            leaves[k] = leaf.item()
+        if isinstance(leaf, (np.generic, np.ndarray)) or (isinstance(leaf, Tensor) and leaf.numel() == 1):
+            dtypes.add(as_dtype(leaf.dtype))
+            leaves[k] = (host_array(leaf) if isinstance(leaf, Tensor) else leaf).reshape(()).item()
+        else:
+            plain.add(type(leaf))
         kinds.add(type(leaves[k]))
     if not kinds <= KINDS:
         wrong = next(leaf for leaf in leaves if type(leaf) not in KINDS)
@@ -149,7 +150,11 @@ def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None)
             f"tensor: data must contain only bool, int or float, got {describe(wrong)}; convert this value to a number"
         )
     kind = next((kind for kind in (complex, float, int) if kind in kinds), bool if leaves else float)
+    if kind is int and wanted is not None and wanted.is_float and not all(-(2**63) <= leaf < 2**63 for leaf in leaves):
+        kind = float
     dtype = uint64 if kind is int and wanted is uint64 else inferred(kind)
+    if dtypes:
+        dtype = reduce(promote, dtypes | set(map(inferred, plain)))
     try:
         wide = {float: np.float64, complex: np.complex128}.get(kind, dtype.numpy)
         numbers = np.array(leaves, wide)

@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device
-from minigrad.core.dtype import DType, cast_array, fit_number, float16, float32, float64, promote_all, promote_number
+from minigrad.core.dtype import (
+    DType,
+    cast_array,
+    complex128,
+    fit_number,
+    float16,
+    float32,
+    float64,
+    promote_all,
+    promote_number,
+)
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.roles import AS_IT_COMES, Entries
@@ -40,6 +50,7 @@ _weak: dict[Any, Tensor] = {}
 
 
 # Results of these ops wrap around, so the number may wrap before: uint8 minus 300 is uint8 minus 44.
+ARITHMETIC = frozenset({"add", "sub", "mul", "div", "floor_divide"})  # as in PyTorch, also of numbers alone
 WRAPPING = frozenset({"add", "sub", "mul", "bitwise_and", "bitwise_or", "bitwise_xor"})
 
 
@@ -92,6 +103,8 @@ def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
                 like = x
             elif x.dtype is not like.dtype:
                 mixed = True
+    if like is None and op.name in ARITHMETIC and all(type(x) in REALS for x in operands):
+        return tuple([Tensor(*store(x, None, None)) for x in operands])
     if like is None:
         shown = ", ".join(describe(x) for x in operands)
         raise DTypeError(
@@ -166,8 +179,9 @@ def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
             "data in mg.tensor(...)",
             op=op.label,
         )
+    exact = isinstance(x, complex) and op.name == "float_power"  # it computes in complex128
     try:
-        return number(x, promote_number(dtype, x), like.device)
+        return number(x, complex128 if exact else promote_number(dtype, x), like.device)
     except DTypeError as error:
         raise DTypeError(f"{op.label}: next to {describe(like)}, {error}", op=op.label) from None
 

@@ -11,6 +11,15 @@ from minigrad.core.device import CPU, REFERENCE, as_device, default_device, set_
 from minigrad.errors import DeviceError
 
 
+def test_a_device_is_an_instance_of_the_class_that_makes_it():
+    assert isinstance(mg.device("cuda", 0), mg.device) and mg.device("cpu") is as_device("cpu")
+    assert (
+        isinstance("cpu", str | mg.device)
+        and isinstance(mg.channels_last, mg.memory_format)
+        and pickle.loads(pickle.dumps(CPU)) is CPU
+    )
+
+
 def test_a_device_is_one_object_under_all_its_names():
     assert as_device("cpu") is as_device("cpu:0") is as_device(CPU) is CPU
     assert as_device("cuda") is as_device("cuda:0") and as_device("cuda:1") is not as_device("cuda")

@@ -261,6 +261,12 @@ def test_one_open_size_is_inferred():
     assert layout.reshape(-1).shape == (24,)
 
 
+def test_expand_gives_new_dims_of_size_1_the_strides_of_unsqueeze():
+    layout = Layout.contiguous((5,))
+    assert layout.expand((1, 1, 5)) is layout.unsqueeze(0).unsqueeze(0)
+    assert layout.expand((2, 1, 5)).strides == (0, 5, 1)
+
+
 def test_expand_repeats_with_stride_0():
     layout = Layout.contiguous((3, 1)).expand((2, -1, 4))
     assert (layout.shape, layout.strides, layout.is_broadcast) == ((2, 3, 4), (0, 1, 0), True)
@@ -268,8 +274,8 @@ def test_expand_repeats_with_stride_0():
 
 
 def test_an_empty_layout_repeats_nothing():
-    # Its row-major strides are 0, and it may be written nevertheless.
-    layout = Layout.contiguous((2, 3, 0))
+    # Its strides may be 0, and it may be written nevertheless.
+    layout = Layout.contiguous((1, 1, 0)).expand((2, 3, 0))
     assert layout.strides == (0, 0, 1) and not layout.is_broadcast
     assert list(Layout.contiguous((0, 2**40)).offsets()) == []
 

@@ -1,5 +1,6 @@
 """What is missing for a real device is said in a sentence of its own; nothing of CUDA is imported before it is used."""
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -121,6 +122,12 @@ def test_the_simulator_needs_no_compiler():
     modules = imported(program)
     assert "minigrad.backends.cuda.simulator" in modules
     assert not {m for m in modules if m.split(".")[0] in ("numba", "cuda")}
+
+
+def test_the_switches_of_pytorch_remain_when_the_backend_is_imported():
+    cuda = mg.backends.cuda
+    assert not importlib.import_module("minigrad.backends.cuda").is_built() and cuda.enable_math_sdp(True) is None
+    assert importlib.import_module("minigrad.backends.cuda").matmul.allow_tf32 is False
 
 
 # Who mentions it besides the registry, the backend, its kernels and `mg.cuda`: the doctor, what settings and devices

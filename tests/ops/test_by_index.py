@@ -83,6 +83,17 @@ def test_bins_of_a_histogram_hold_their_left_edge_and_the_last_one_both() -> Non
     assert mg.histogram(x, 2, range=(0, 2), weight=weights, density=True).hist.tolist() == pytest.approx([0.3, 0.7])
 
 
+@over("name", ["index_select", "index_add", "index_copy"])
+def test_an_index_without_dims_is_a_vector_of_one(name: str) -> None:
+    x, rows = mg.arange(6.0, dtype=mg.float64).reshape(3, 2), mg.ones(1, 2, dtype=mg.float64)
+    more = () if name == "index_select" else (rows,)
+    call = getattr(mg, name)
+    assert call(x, 0, mg.tensor(1), *more).tolist() == call(x, 0, mg.tensor([1]), *more).tolist()
+    assert gradcheck(lambda x: call(x, 0, mg.tensor(-1), *more), mg.Var(x))
+    each = mg.vmap(lambda i: call(x, 0, i, *more))(mg.tensor([2, 0]))
+    assert each.tolist() == [call(x, 0, mg.tensor([i]), *more).tolist() for i in (2, 0)]
+
+
 @pytest.mark.parametrize(("padding", "mode", "aligned", "edges"), [
     ("zeros", "bilinear", [0, 5.5, math.nan], [0, 0, math.nan]),
     ("zeros", "bicubic", [-0.03515625, 5.875, math.nan], [0.03515625, -0.5899658203125, math.nan]),

@@ -82,6 +82,7 @@ def test_plain_numbers_become_the_same_tensor_as_numbers_of_numpy(data, dtype) -
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         x = mg.tensor(data, dtype=dtype)
+    dtype = x.dtype if dtype is None else dtype  # numbers of NumPy have dtypes of their own
     y = mg.tensor(wrapped(data), dtype=dtype) if isinstance(data, (list, tuple)) else mg.tensor([data], dtype=dtype)[0]
     assert (x.dtype, x.shape) == (y.dtype, y.shape)
     np.testing.assert_array_equal(x.numpy(), y.numpy())
@@ -133,6 +134,29 @@ def test_a_tensor_without_dims_is_a_number():
     for call in (lambda: mg.full((2,), mg.ones(2)), lambda: mg.arange(mg.ones(2))):
         with pytest.raises(DTypeError, match="must be a number, got float32"):
             call()
+
+
+def test_large_ints_become_floats_and_arrays_without_dims_are_numbers():
+    assert mg.tensor([2**64, 1], dtype=mg.float64, device="reference").tolist() == [2.0**64, 1.0]
+    assert mg.tensor([np.array(1), 2.5], device="reference").tolist() == [1.0, 2.5]
+
+
+def test_numbers_of_numpy_and_tensors_in_a_list_keep_their_dtypes():
+    with mg.device("reference"):
+        assert mg.tensor([np.float64(5.0), 1]).dtype is mg.float64 and mg.tensor([np.int32(5)]).dtype is mg.int32
+        assert mg.tensor([np.array([5, 6], np.int16), [1, 2]]).dtype is mg.int64
+        assert mg.tensor([mg.tensor(1.0, dtype=mg.float64), 2.5]).dtype is mg.float64
+        assert mg.tensor([np.float16(1.0), 2]).dtype is mg.float16
+        assert mg.hann_window(3, layout=mg.strided).tolist() == mg.hann_window(3).tolist()
+
+
+def test_an_empty_dim_leaves_the_strides_of_the_other_dims():
+    assert mg.empty(5, 0, 3, device="reference").stride() == (3, 3, 1)
+    assert mg.empty(5, 0, device="reference").is_contiguous()
+
+
+def test_dims_lie_in_memory_in_the_order_of_empty_permuted():
+    assert mg.empty_permuted((2, 3, 4), (2, 0, -2), device="reference").stride() == (3, 1, 6)
 
 
 def test_spaced_values_are_not_bools():

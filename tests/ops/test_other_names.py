@@ -91,6 +91,11 @@ def test_one_parameter_by_two_names_or_none_is_an_error() -> None:
     assert "axis" not in inspect.signature(mg.sum).parameters, "an editor shows PyTorch's names"
 
 
+def test_the_correction_of_both_results_may_follow_the_dims() -> None:
+    x = mg.arange(6.0, device="reference").reshape(2, 3)
+    assert mg.var_mean(x, 1, False, True)[0].tolist() == x.var(1, correction=0, keepdim=True).tolist()
+
+
 def test_unbiased_may_be_the_only_argument() -> None:
     x = mg.tensor(X, device="reference")
     assert x.var(True).item() == x.var().item() and x.std(False).item() == x.std(correction=0).item()

@@ -10,7 +10,7 @@ import pytest
 from cases import over
 
 import minigrad as mg
-from minigrad.errors import DeclarationError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DeclarationError, DTypeError, ShapeError
 
 F, S = mg.nn.functional, mg.special
 NAN, INF = math.nan, math.inf
@@ -152,6 +152,33 @@ def test_result_dtypes_of_whole_numbers_and_halves() -> None:
     assert mg.float_power(i, 2).dtype is mg.float64 and mg.ldexp(h, 2).dtype is mg.float16
     assert mg.threshold(i, 1, 7).tolist() == [7, 2] and mg.nan_to_num(i).dtype is mg.int64
     assert mg.nan_to_num(h / 0.0).tolist() == [65504.0, 65504.0]
+
+
+def test_a_complex_exponent_of_float_power_is_not_rounded() -> None:
+    base = np.array([1.3, 0.7], np.float32)
+    found = mg.float_power(mg.tensor(base, device="reference"), 2.1 + 1.1j)
+    np.testing.assert_allclose(found.numpy(), np.float_power(base, 2.1 + 1.1j), rtol=1e-14)
+
+
+def test_a_sum_of_bools_with_a_factor_is_a_bool() -> None:
+    x = mg.tensor([True, False], device="reference")
+    assert mg.add(x, x, alpha=2).tolist() == [True, False] and mg.add(~x, True, alpha=0).tolist() == [False, True]
+    assert mg.add(x.long(), x, alpha=3).tolist() == [4, 0]
+
+
+def test_arithmetic_of_numbers_alone_is_that_of_tensors_without_dims() -> None:
+    with mg.device("reference"):
+        assert mg.add(True, True) is not True and mg.add(True, True).dtype is mg.bool
+        assert mg.sub(5, 3).dtype is mg.int64 and mg.div(5, 2).item() == 2.5 and mg.mul(2, 1.5).dtype is mg.float32
+        with pytest.raises(DTypeError, match="at least one operand must be a tensor"):
+            mg.maximum(1, 2)
+
+
+def test_a_tensor_without_dims_is_a_scalar_argument_unless_it_needs_a_gradient() -> None:
+    x, two = mg.ones(2, device="reference"), mg.tensor(2.0, device="reference")
+    assert mg.addcmul(x, x, x, value=two).tolist() == [3.0, 3.0] and x.std(correction=two).isnan()
+    with pytest.raises(ArgumentError, match="addcmul: value"):
+        mg.addcmul(x, x, x, value=mg.Var(2.0))
 
 
 def test_gradients_of_float_power_are_computed_in_float64() -> None:

@@ -44,6 +44,13 @@ VIEWS: dict[str, Callable[[mg.Tensor], mg.Tensor]] = {
 }
 
 
+def test_ravel_copies_elements_with_gaps() -> None:
+    x = mg.arange(6, device="reference")
+    y = x[::2].ravel()
+    y[0] = 9
+    assert y.is_contiguous() and x.tolist() == [0, 1, 2, 3, 4, 5]
+
+
 @over("name", VIEWS)
 def test_a_view_shows_writes_and_makes_them(name: str) -> None:
     x = numbers(2, 3, 4)

@@ -93,6 +93,11 @@ def test_lengths_neither_overflow_nor_vanish_on_the_way():
     assert mg.norm(reference([300.0, 400.0], dtype="float16")).item() == 500.0
 
 
+def test_the_median_of_no_floats_is_nan() -> None:
+    x = mg.empty(0, 3, device="reference")
+    assert math.isnan(mg.median(x).item()) and math.isnan(mg.nanmedian(x).item())
+
+
 def test_the_older_name_of_correction_is_that_of_pytorch() -> None:
     x = mg.tensor([[1.0, 2.0, 4.0], [3.0, 5.0, 9.0]], device="reference")
     for name in ("var", "std"):

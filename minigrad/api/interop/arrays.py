@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from minigrad.backends.registry import ACCELERATOR, backend_of, device_of_dlpack
 from minigrad.core.device import as_device
+from minigrad.core.dtype import default_float
+from minigrad.core.layout import Layout
+from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
 from minigrad.ops.casting import to
-from minigrad.ops.creation import from_numpy
+from minigrad.ops.creation import from_numpy, leaf
 from minigrad.runtime.data import host_array, refuse_masked
 from minigrad.runtime.journal import note_left
 from minigrad.runtime.recording import mode
@@ -154,9 +158,22 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     return x.to(device)
 
 
+def from_file(
+    filename: str, shared: bool | None = None, size: int = 0, *, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return a vector over the first `size` elements of a file, which is mapped into memory.
+
+    filename: the path.  shared: whether writes change the file; otherwise only this process sees its writes.
+    """
+    storage = Storage.from_file(filename, dtype or default_float(), size, shared=bool(shared))
+    return leaf(Tensor(storage, Layout.contiguous((size,))), requires_grad)
+
+
 def shared_by_dlpack(source: Any) -> Tensor:
     """Return a tensor on the memory of an object of another library, on the device of that object."""
     refuse_masked("from_dlpack", source)
+    if type(source).__name__ == "PyCapsule":  # DLPack's older form, as from `x.__dlpack__()`
+        source = SimpleNamespace(__dlpack__=lambda capsule=source, **options: capsule)
     if hasattr(source, "__dlpack__"):
         number, index = source.__dlpack_device__() if hasattr(source, "__dlpack_device__") else (HOST, 0)
         if number == HOST:

@@ -8,6 +8,9 @@ core, and only `compile.py` uses numba-cuda.
 
 from __future__ import annotations
 
+from typing import Any
+
+from minigrad.backends import switches
 from minigrad.backends.cuda import (
     conv,
     elementwise,
@@ -25,6 +28,13 @@ from minigrad.backends.cuda import (
 from minigrad.backends.cuda.family import CudaBackend as CudaBackend
 from minigrad.backends.cuda.runtime import Runtime
 from minigrad.config import settings
+
+
+def __getattr__(name: str) -> Any:
+    """Return one of PyTorch's switches: this package hides those of `minigrad.backends` once it is imported."""
+    if hasattr(switches.cuda, name):
+        return getattr(switches.cuda, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def choose() -> Runtime:

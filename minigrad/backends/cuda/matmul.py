@@ -36,6 +36,8 @@ from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.macros import expression_macro, stored
 from minigrad.kernels.pasting import Late, Macro
 
+# PyTorch's switches, which have no effect: this module hides those of `switches.cuda.matmul`.
+allow_tf32 = allow_fp16_reduced_precision_reduction = allow_bf16_reduced_precision_reduction = False
 WARPS = 8  # rows of a matrix that one block multiplies by a vector
 SMALL = 64  # maximum number of results, and of elements of the inner dim, for one thread per result
 ACROSS, DOWN = 32, 8  # threads of a block if columns are contiguous in memory

@@ -92,8 +92,8 @@ def _scatter_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tupl
 
 
 def _select_shape(op: Op, x: Spec, index: Spec, *, dim: int) -> tuple[int, ...]:
-    Ndim(1).expect(op.label, x, index=index)
-    return (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :])
+    Ndim(0, 1).expect(op.label, x, index=index)  # an index without dims is a vector of one
+    return (*x.shape[:dim], index.layout.numel, *x.shape[dim + 1 :])
 
 
 def _add_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
@@ -247,6 +247,8 @@ def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Ten
     """
     steps = Steps(backend, (out,), (input, index, source))
     (result,), (whole, positions, slices) = steps.outs, steps.operands
+    if not index.layout.ndim:
+        positions = positions.seen(index.layout.unsqueeze(0))
     # The result may be the input itself, so the index is checked first, and nothing is written after an error.
     check_within(steps, positions, input.shape[dim])
     steps.ask(Copy(), result, whole, unless_same=(whole, result) if input.layout == out.layout else None)
@@ -256,7 +258,7 @@ def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Ten
 
 def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:
     """Return the slices of g, with zeros for each slice whose position occurs again later in the index."""
-    n = index.shape[-1]
+    n = index.numel()
     if n < 2:
         return g
     order = arange(n, device=g.device)
@@ -284,6 +286,7 @@ def select_batch(x: Tensor, index: Tensor, dim: int, flags: Flags) -> Tensor:
     """
     if not flags[1]:
         return index_select(x, dim + 1, index)
+    index = each_vector(index)
     if not flags[0]:
         flat = index_select(x, dim, reshape(index, -1))
         return to_front(cut(flat, dim, index.shape), dim)
@@ -291,8 +294,14 @@ def select_batch(x: Tensor, index: Tensor, dim: int, flags: Flags) -> Tensor:
     return gather(x, dim + 1, _spread(index, dim, shape))
 
 
+def each_vector(index: Tensor) -> Tensor:
+    """Return a batch of indices as vectors: an index without dims is a vector of one."""
+    return index if index.ndim > 1 else reshape(index, (index.shape[0], 1))
+
+
 def _spread(index: Tensor, dim: int, shape: tuple[int, ...]) -> Tensor:
     """Return a batch of index vectors, expanded to `shape` as a view; `dim` is the indexed dim of a sample."""
+    index = each_vector(index)
     at = (index.shape[0], *(1,) * dim, index.shape[1], *(1,) * (len(shape) - dim - 2))
     return expand(reshape(index, at), shape=shape)
 
@@ -314,7 +323,7 @@ def _copy_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, s
     check_positions("index_copy", index, Spec(x.layout, x.dtype), dim + 1)
     order = (0, dim + 1, *[d for d in range(1, x.ndim) if d != dim + 1])
     x, src = permute(x, dims=order), permute(src, dims=order)
-    positions = remainder(index, n) + reshape(arange(size, device=index.device) * n, (size, 1))
+    positions = remainder(each_vector(index), n) + reshape(arange(size, device=index.device) * n, (size, 1))
     flat = index_copy(
         reshape(x, (size * n, *x.shape[2:])), 0, reshape(positions, -1), reshape(src, (-1, *src.shape[2:]))
     )

@@ -14,7 +14,7 @@ import numpy as np
 from ml_dtypes import finfo
 
 from minigrad.core.conditions import Numeric
-from minigrad.core.dtype import DType, int32
+from minigrad.core.dtype import DType, bool_, int32
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Choice
 from minigrad.core.shape import as_int
@@ -77,6 +77,8 @@ def takes_factor(alpha, x):
 def scaled(name, input, other, alpha):
     """Return other * alpha, where alpha is a parameter of the op `name`; input: its other operand."""
     if not isinstance(alpha, (float, complex)):
+        if alpha.__class__ is int and {getattr(x, "dtype", x.__class__) for x in (input, other)} <= {bool_, bool}:
+            return Tensor.logical_and(other, alpha) if isinstance(other, Tensor) else bool(other and alpha)
         if isinstance(alpha, (bool, int, np.generic, Tensor)):
             return other * alpha
     elif takes_factor(alpha, input) or takes_factor(alpha, other):

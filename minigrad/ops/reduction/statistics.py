@@ -28,7 +28,7 @@ from minigrad.ops.pointwise.blends import clamp, lerp
 from minigrad.ops.pointwise.compare import isnan, where
 from minigrad.ops.pointwise.complexes import complex
 from minigrad.ops.reduction.extremes import EXTREME, extreme_shape, kept
-from minigrad.ops.reduction.sums import restore, share_ties, sum, tied_tangent, wide
+from minigrad.ops.reduction.sums import mean, restore, share_ties, sum, tied_tangent, wide
 from minigrad.ops.shape.parts import imag, real
 from minigrad.ops.shape.rearranging import movedim
 from minigrad.ops.shape.views import diagonal, reshape
@@ -81,17 +81,24 @@ def middle(backend, out, input: Tensor, *, skip: Flag):
     return steps.launch
 
 
+def _middle(x: Tensor, skip: bool) -> Tensor:
+    """Return the median of all elements; that of no floats is nan, as their mean is."""
+    if not x.layout.numel and x.dtype.is_float:
+        return mean(x)
+    return middle(x if x.layout.ndim == 1 else reshape(x, (-1,)), skip=skip)
+
+
 def _of_all(input: Tensor, dim: int | None, out: Any, skip: bool) -> Any:
     """Return the median of all elements if `dim` is None, otherwise None."""
     if dim is not None or not isinstance(input, Tensor):
         return None
-    result = middle(input if input.layout.ndim == 1 else reshape(input, (-1,)), skip=skip)
+    result = _middle(input, skip)
     return result if out is None else copy_result("nanmedian" if skip else "median", result, out)
 
 
 @kernel(
     **EXTREME, otherwise=lambda input, dim, keepdim, out: _of_all(input, dim, out, False),
-    sole=lambda input: middle(input if input.layout.ndim == 1 else reshape(input, (-1,)), skip=False),
+    sole=lambda input: _middle(input, False),
 )  # fmt: skip
 def median(backend, values, indices, input: Tensor, dim: DimOrAll = None, keepdim: Flag = False):
     """Return the median of all elements, or with `dim` the named tuple (values, indices) of the medians along `dim`.
@@ -99,14 +106,14 @@ def median(backend, values, indices, input: Tensor, dim: DimOrAll = None, keepdi
     For an even number of elements, the median is the lower of the two middle elements.  If an element is nan, the
     result is nan.
     Gradient: with `dim`, g at the position of the value; without it, g is divided evenly among tied elements.
-    Raises ShapeError if there are no elements.
+    The median of all elements is nan if there are none.  Raises ShapeError for an empty dim, and for no integers.
     """
     return _nth(backend, values, indices, input, dim, "first")
 
 
 @kernel(
     **EXTREME, otherwise=lambda input, dim, keepdim, out: _of_all(input, dim, out, True),
-    sole=lambda input: middle(input if input.layout.ndim == 1 else reshape(input, (-1,)), skip=True),
+    sole=lambda input: _middle(input, True),
 )  # fmt: skip
 def nanmedian(backend, values, indices, input: Tensor, dim: DimOrAll = None, keepdim: Flag = False):
     """Return `median` of the elements that are not nan; nan if all elements are nan.

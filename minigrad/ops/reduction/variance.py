@@ -272,7 +272,7 @@ def std(
 
 @composed(out=False)
 def var_mean(
-    input: Tensor, dim: SpreadDims = None, *, correction: Correction = 1, keepdim: Flag = False,
+    input: Tensor, dim: SpreadDims = None, correction: Correction = 1, keepdim: Flag = False, *,
     unbiased: bool | None = None,
 ) -> Any:  # fmt: skip
     """Return the variance and the mean over `dim` as a named tuple, computed in the two passes of `var`."""
@@ -281,7 +281,7 @@ def var_mean(
 
 @composed(out=False)
 def std_mean(
-    input: Tensor, dim: SpreadDims = None, *, correction: Correction = 1, keepdim: Flag = False,
+    input: Tensor, dim: SpreadDims = None, correction: Correction = 1, keepdim: Flag = False, *,
     unbiased: bool | None = None,
 ) -> Any:  # fmt: skip
     """Return the standard deviation and the mean over `dim` as a named tuple, computed in two passes."""

@@ -103,6 +103,26 @@ def view_as_complex(input: Annotated[Tensor, Wide, Pairs]) -> Tensor:
     return as_complex(input)
 
 
+def with_bits(x: Tensor, dtype: DType) -> Tensor:
+    """Return the bits of x as elements of another dtype: a view over the same memory, without a gradient.
+
+    If the elements are smaller or larger, the last dim is longer or shorter.  Raises ShapeError if it has gaps then, or
+    if a larger element would not begin at a multiple of its size.
+    """
+    layout, old, new = x.layout, x.dtype.itemsize, dtype.itemsize
+    if old != new:
+        *outer, last = layout.strides or (0,)
+        counts = (*outer, layout.offset, *layout.shape[-1:], x.storage.numel)
+        whole = last == 1 and not any(n * old % new for n in counts)
+        Condition(
+            ShapeError, f"have a last dim without gaps, and only lengths and strides of whole elements of {dtype}",
+            "pass x.clone(), or another dtype", lambda *_: whole,
+        ).expect("view", x=x)  # fmt: skip
+        shape = (*layout.shape[:-1], layout.shape[-1] * old // new)
+        layout = Layout.make(shape, (*[n * old // new for n in outer], 1), layout.offset * old // new)
+    return Tensor(x.detach().storage.seen_as(dtype), layout)
+
+
 @composed(out=False, method=False)
 def real(input: Tensor) -> Tensor:
     """Return a view of the real parts; a real tensor is returned itself.  Gradient: g."""

@@ -85,10 +85,10 @@ def adjoint(input: Annotated[Tensor, Ndim(least=2, advice="add a dim with unsque
     return conj(transpose(input, -2, -1))
 
 
-@public()
+@public(method=True)
 def ravel(input: Tensor) -> Tensor:
-    """Return the tensor flattened to one dim; this is `flatten` under NumPy's name."""
-    return flatten(input)
+    """Return the elements in one dim, contiguous: a copy if the memory is not, such as that of `x[::2]`."""
+    return flatten(input).contiguous()
 
 
 @public()
