@@ -3,7 +3,6 @@
 import builtins
 from collections.abc import Iterator, Sequence
 from typing import Any
-
 from minigrad.autodiff.grads import GradStore as GradStore
 from minigrad.core.dtype import DType as DType
 from minigrad.runtime.tensor import Tensor as Tensor
@@ -61,6 +60,7 @@ from minigrad.runtime.recording import enable_grad as enable_grad
 from minigrad import fft as fft
 from minigrad import func as func
 from minigrad.runtime.inference import inference_mode as inference_mode
+from minigrad.core.formats import MemoryFormat as MemoryFormat
 from minigrad import linalg as linalg
 from minigrad import nn as nn
 from minigrad.runtime.recording import no_grad as no_grad
@@ -967,7 +967,7 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return the k-th smallest element along `dim` and its position, as (values, indices)."""
-layout: Any
+layout = MemoryFormat
 
 def lcm(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the least common multiple of |input| and |other|, 0 if either is 0; a result that is too large wraps."""
@@ -1125,7 +1125,7 @@ def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...,
 
 def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return the median of all elements, or with `dim` the named tuple (values, indices) of the medians along `dim`."""
-memory_format: Any
+memory_format = MemoryFormat
 
 def memory_stats(device: builtins.str = ...) -> Any:
     """Return the counters of a device's allocator, as `MemoryStats`."""

@@ -3,10 +3,10 @@
 import builtins
 from collections.abc import Iterator, Sequence
 from typing import Any
-
 from minigrad.autodiff.grads import GradStore
 from minigrad.core.dtype import DType
 from minigrad.runtime.tensor import Tensor
+from minigrad.errors import ArgumentError as ArgumentError
 __version__: str
 
 LinAlgError = ArgumentError
