@@ -132,7 +132,8 @@ def warn(message: str) -> None:
     depth, frame = 2, sys._getframe(1)
     while frame.f_back is not None:
         name = frame.f_globals.get("__name__", "")
-        if name.partition(".")[0] in ("minigrad", "contextlib"):  # a warning at the end of a block of minigrad
+        # "contextlib": a warning at the end of a block of minigrad; "importlib": `import_module` in its imports
+        if name == "importlib" or name.partition(".")[0] in ("minigrad", "contextlib"):
             depth += 1
         elif not name.startswith("importlib._bootstrap"):  # `stacklevel` does not count the frames of an import
             break
