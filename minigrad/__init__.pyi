@@ -3,6 +3,7 @@
 import builtins
 from collections.abc import Iterator, Sequence
 from typing import Any
+
 from minigrad.autodiff.grads import GradStore as GradStore
 from minigrad.core.dtype import DType as DType
 from minigrad.runtime.tensor import Tensor as Tensor

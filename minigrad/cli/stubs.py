@@ -78,11 +78,12 @@ def module_text(module: Any, name: str) -> str:
             lines.append(f"from {source} import {last} as {each}")
         elif isinstance(value, type) and value.__module__.startswith("minigrad."):
             original = value.__name__
-            lines.append(f"from {value.__module__} import {original} as {original}")
+            line = f"from {value.__module__} import {original} as {original}"
+            lines += [] if line in lines else [line]
             functions += [] if each == original else [f"{each} = {original}\n"]
         else:
             functions.append(f"{each}: {type(value).__name__ if type(value).__name__ in KNOWN else 'Any'}\n")
-    return "\n".join([*dict.fromkeys(lines), "__version__: str", "", ""]) + "".join(functions)
+    return "\n".join([*lines, "__version__: str", "", ""]) + "".join(functions)
 
 
 def function_entry(name: str, function: Any) -> str:

@@ -3,6 +3,7 @@
 import builtins
 from collections.abc import Iterator, Sequence
 from typing import Any
+
 from minigrad.autodiff.grads import GradStore
 from minigrad.core.dtype import DType
 from minigrad.runtime.tensor import Tensor

@@ -100,10 +100,10 @@ def shifted(
     """
     start, rest = 0, key[3 * len(operands) :]
     if has_index(op, params):
-        moved = start_of(operands[0].layout, params)
-        if moved is None:
+        first = start_of(operands[0].layout, params)
+        if first is None:
             return None, None
-        start, index = moved, params["index"]
+        start, index = first, params["index"]
         entries = index if index.__class__ is Entries else ()
         rest = (params.get("dim"), *[int if item.__class__ is int else item for item in entries])
     elif op.variadic or not any(x.layout.offset for x in operands):

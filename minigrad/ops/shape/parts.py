@@ -14,11 +14,11 @@ from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.declare.decorators import composed, elementwise, view
-from minigrad.errors import ShapeError
+from minigrad.errors import ShapeError, check
 from minigrad.ops.casting import dtype_of_part
 from minigrad.ops.shape.views import select
 from minigrad.runtime.rebasing import Ops
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tensor import Tensor, describe
 
 
 def dtype_of_parts(op: Op, specs: Sequence[Spec]) -> DType:
@@ -114,10 +114,10 @@ def with_bits(x: Tensor, dtype: DType) -> Tensor:
         *outer, last = layout.strides or (0,)
         counts = (*outer, layout.offset, *layout.shape[-1:], x.storage.numel)
         whole = last == 1 and not any(n * old % new for n in counts)
-        Condition(
-            ShapeError, f"have a last dim without gaps, and only lengths and strides of whole elements of {dtype}",
-            "pass x.clone(), or another dtype", lambda *_: whole,
-        ).expect("view", x=x)  # fmt: skip
+        check(
+            whole, ShapeError, "view: x must have a last dim without gaps, and only lengths and strides of whole "
+            "elements of ", dtype, ", got ", describe(x), "; pass x.clone(), or another dtype", op="view",
+        )  # fmt: skip
         shape = (*layout.shape[:-1], layout.shape[-1] * old // new)
         layout = Layout.make(shape, (*[n * old // new for n in outer], 1), layout.offset * old // new)
     return Tensor(x.detach().storage.seen_as(dtype), layout)
