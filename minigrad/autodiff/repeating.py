@@ -17,8 +17,9 @@ from minigrad.config import settings
 from minigrad.core.plans import bounded
 from minigrad.runtime.compositions import Composition
 from minigrad.runtime.graph import BackpropOp, pulls
+from minigrad.runtime.observers import DIRECT
 from minigrad.runtime.recording import mode
-from minigrad.runtime.tensor import PLAIN, Tensor
+from minigrad.runtime.tensor import Tensor
 
 
 @pulls
@@ -34,7 +35,7 @@ def pull(
         return [(parents[k], partial) for k, partial in partial_gradients(node, gradients, wanted, create, saved)]
     single, stored = node.ids is None, node.saved or ()
     values: Any = (gradients[0], *stored) if single else (*[g for g in gradients if g is not None], *stored)
-    if not PLAIN.issuperset(map(type, values)):
+    if not DIRECT.issuperset(map(type, values)):
         return [(parents[k], partial) for k, partial in partial_gradients(node, gradients, wanted, create)]
     key: Any = (node.mask, values[0].dtype, *[x.layout for x in values])
     if wanted is not None or not single or node.op.variadic:

@@ -51,11 +51,12 @@ class Backend(Calls, Transfers, Lists, ABC):
     """Base class of the backends: the memory and the kernels of one kind of device.
 
     record: the class of the records that services receive.
-    shares_parts: whether x.real is a view of x.  fast_products: the dtypes of half precision with fast products.
+    records: whether its launches are recorded and memory has no values, and so no views of other dtypes, until a later
+    call runs them.  fast_products: the dtypes of half precision with fast products.
     """
 
     record: type[Steps] = Steps
-    shares_parts, fast_products = True, frozenset[DType]()
+    records, fast_products = False, frozenset[DType]()
 
     # ---- memory ----
 

@@ -33,7 +33,7 @@ def temporaries_of(tape: Tape) -> list[Temporary]:
         item = tape.items[k]
         for slot in slots:
             line = item.line if isinstance(item, Item) else ""
-            before = result.get(slot, Temporary(tape.offsets[slot], tape.size(slot), k, k, line))
+            before = result.get(slot, Temporary(tape.offsets[slot], tape.sizes[slot], k, k, line))
             result[slot] = before._replace(last=k)
     return list(result.values())
 

@@ -8,6 +8,7 @@ lines that prepare memory, launch kernels and record gradients.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -160,7 +161,7 @@ class Entry(Lines):
         """
         if not any(item.fused for item in self.tape.items if isinstance(item, Item)):
             return
-        if not self.writes_into({*self.provided}):
+        if not self.writes_into_provided:
             return
         twins = {twin.buffer.number: real for real, twin in self.recording.storages.items()}
         fixed = [twins[slot] for slot in self.provided if slot in self.recording.holders]
@@ -171,8 +172,10 @@ class Entry(Lines):
         if tests and len(passed) + len(fixed) > 1:
             yield f"if ({' or '.join(tests)}) and not apart(fixed, {', '.join(passed)}): raise Unrepeatable"
 
-    def writes_into(self, slots: set[int]) -> bool:
-        """Return whether a launch writes one of some slots."""
+    @cached_property
+    def writes_into_provided(self) -> bool:
+        """Whether a launch writes into memory that a call provides."""
+        slots = {*self.provided}
         users = [x for x in self.program.items if isinstance(x, Item) and not slots.isdisjoint(x.slots)]
         return not all(slots.isdisjoint(written_by(item)) for item in users)
 

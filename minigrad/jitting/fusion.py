@@ -11,6 +11,9 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from minigrad.backends.launch import Launch, Part
 from minigrad.backends.registry import backend_of
 from minigrad.core.layout import Layout
@@ -21,6 +24,7 @@ from minigrad.jitting.composing import ARRAYS, Composer, Unit, View, runs_along,
 from minigrad.jitting.program import HostCall, Item, Memory, Program, written_by
 from minigrad.jitting.repeats import Repeat, Slots, repeats_of
 from minigrad.kernels.store import NotCompiled, Text
+from minigrad.runtime.shifting import Shifted, masks_of, moved, numbers_of_launch
 
 NUMBERS = ("constant", "symbol")  # kinds of memory that a loop does not save by sharing it
 # Cost of a loop's scalar function, in additions: 128 pairs such as `h * 0.99 + x`, or 42 of them with `tanh`.  On one
@@ -318,32 +322,45 @@ class Replica:
 
     def __init__(self, item: Item, position: int | None, slots: Slots, memory: Mapping[int, Memory]) -> None:
         self.sample, self.position, self.device = item, position, memory[item.slots[-1]].device
+        self.round = slots.repeat.sample
         self.rows = slots.slots[:, [slots.column[slot, None] for slot in item.slots]].tolist()
-        self.launches: dict[tuple[int, ...], Launch] = {}
-        self.offsets: list[list[int]] | None = None
+        self.launches: list[Launch] | None = None
         if slots.offsets is not None and position is None:
             (part,) = item.launch.parts
             views = [(item.slots[k], spec.layout.offset) for k, spec in zip(part.slots, part.specs)]
-            self.offsets = slots.offsets[:, [slots.column[view] for view in views]].tolist()
+            self.launches = self.moved(slots.offsets[:, [slots.column[view] for view in views]])
 
     def item(self, recorded: Sequence[Item], k: int) -> Item:
         """Return the launch of round k."""
         if self.position is not None:
             return recorded[self.position]
-        launch = self.sample.launch if self.offsets is None else self.launch(tuple(self.offsets[k]))
+        launch = self.sample.launch if self.launches is None else self.launches[k]
         return Item(launch, tuple(self.rows[k]), self.sample.line, self.sample.fused)
 
-    def launch(self, offsets: tuple[int, ...]) -> Launch:
-        """Return the launch whose views begin at other offsets."""
-        if offsets not in self.launches:
-            (part,) = self.sample.launch.parts
-            made: dict[int, Spec] = {}
-            for spec, at in zip(part.specs, offsets):  # one object for the Spec of an operand that is also a result
-                made.setdefault(id(spec), Spec(Layout.make(spec.shape, spec.layout.strides, at), spec.dtype))
-            specs, count = [made[id(spec)] for spec in part.specs], len(part.specs) - part.results
-            backend = backend_of(self.device)
-            self.launches[offsets] = backend.prepare(part.request, tuple(specs[count:]), *specs[:count])
-        return self.launches[offsets]
+    def moved(self, offsets: NDArray[np.int64]) -> list[Launch]:
+        """Return the launches whose views begin at the offsets in each row of a matrix, equal rows as one launch."""
+        base, (part,) = self.sample.launch, self.sample.launch.parts
+        own = [*{id(spec): k for k, spec in reversed([*enumerate(part.specs)])}.values()]  # each Spec object once
+        rows, which = np.unique(offsets[:, own], axis=0, return_inverse=True)
+        start = offsets[self.round][own]
+
+        def parts_at(k: int, by: int) -> tuple[Any, Any] | None:
+            return numbers_of_launch(self.prepared(own, start + by * (np.arange(len(own)) == k)))
+
+        parts = numbers_of_launch(base) if len(rows) > 2 * len(own) else None
+        masks = masks_of(parts, len(own), parts_at)
+        if parts is None or masks is None:
+            made = [self.prepared(own, row) for row in rows]
+        else:
+            made = [Shifted(base, numbers) for numbers in parts[1] + (rows - start) @ np.stack(masks)]
+        return [made[k] for k in which.ravel().tolist()]
+
+    def prepared(self, own: Sequence[int], offsets: NDArray[np.int64]) -> Launch:
+        """Return the launch whose Spec objects, of which `own` are the first indices, begin at other offsets."""
+        (part,) = self.sample.launch.parts
+        made = {id(part.specs[k]): moved(part.specs[k], at) for k, at in zip(own, offsets.tolist())}
+        specs, count = [made[id(spec)] for spec in part.specs], len(part.specs) - part.results
+        return backend_of(self.device).prepare(part.request, tuple(specs[count:]), *specs[:count])
 
 
 def segments_of(

@@ -54,7 +54,7 @@ class Slot:
         self.nbytes = numel * dtype.itemsize
 
     def view(self, dtype: Any) -> NoReturn:
-        """Raise RecordingError: see `RecordingBackend.shares_parts`."""
+        """Raise RecordingError: see `RecordingBackend.records`."""
         raise refusal(
             "views of complex numbers as pairs (view_as_real, view_as_complex) cannot be recorded; use x.real, x.imag "
             "and mg.complex(real, imag)"
@@ -251,7 +251,7 @@ class RecordingBackend(Backend):
     device: the device that the twin represents.
     """
 
-    shares_parts = False  # a program compares positions in memory, and those of parts have another unit
+    records = True  # a program compares positions in memory, and those of parts of complex numbers have another unit
 
     def __init__(self, real: Backend, device: Device) -> None:
         self.real, self.device = real, device

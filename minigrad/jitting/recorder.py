@@ -37,7 +37,7 @@ from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.recording import mode, user_line
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.runtime.tracers import Tracer
+from minigrad.runtime.tracers import Carrier
 from minigrad.runtime.var import Var
 
 ATOMIC = 1000.0  # switch interval in seconds: this thread keeps the GIL so long, unless it waits
@@ -62,7 +62,7 @@ class Watch(Observer):
                 if x.__class__ is Tensor and x.storage.buffer.__class__ is Slot:  # most operands of a long program
                     continue
                 for each in x if isinstance(x, (list, tuple)) else (x,):
-                    if isinstance(each, Tensor) and not isinstance(each, Tracer):
+                    if isinstance(each, Tensor) and not isinstance(each, Carrier):
                         expect_recorded(op.label, each)
         return operands
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
-from minigrad.backends.launch import Step
+from minigrad.backends.launch import Executable, Step
 from minigrad.backends.parallel import guarded_program
 from minigrad.core.device import CPU
 from minigrad.jitting.fusion import Fusion
@@ -59,6 +59,7 @@ class Tape(TapeLists):
     items: the launches and host calls, as recorded or after fusion.
     repeats: the repeats among them.
     steps: functions of the buffers.
+    usual: the kernel of each launch that has only one, on the buffers in order, by identity; see `kind`.
     """
 
     def __init__(self, program: Program, arguments: Sequence[int], fusion: Fusion | None = None) -> None:
@@ -69,6 +70,7 @@ class Tape(TapeLists):
         self.checks = defaultdict(list)
         known: dict[int, str] | None = {} if len({memory.device for memory in program.memory.values()}) < 2 else None
         self.kinds = [self.kind(item, known) for item in self.items]
+        self.usual: dict[int, Executable] | None = None if known is None else {}
         self.launches = [self.flat(k, item) for k, item in enumerate(self.items)]
         runs = [run for kind, run in self.groups() for run in (self.lists_of(run) if kind == "list" else [run])]
         self.read = self.adjoin(runs)
@@ -82,12 +84,18 @@ class Tape(TapeLists):
         if isinstance(item, HostCall):
             return []
         launch, to = item.launch, item.slots
+        if self.usual and (sole := self.usual.get(id(launch.origin))):
+            return [Step(sole, to, *launch.numbers())]
         if self.kinds[k] == "python":
             return [launch.steps[0]._replace(slots=to)] if launch.steps else []
         if launch.temporaries:
             to = (*to, *self.scratches.slots(launch, device_of(item, self.program)))
         if launch.flags:
             self.checks[k] = [Check(item, flag, to[flag.slot]) for flag in launch.flags]
+        elif self.usual is not None and len(launch.origin.steps) == 1 and not launch.temporaries:
+            kernel, own, _, same = launch.origin.steps[0]
+            if own == USUAL[: len(to)] and same is None:
+                self.usual[id(launch.origin)] = kernel
         return [
             Step(kernel, to if own == USUAL[: len(to)] else tuple([to[slot] for slot in own]), numbers)
             for (kernel, own, _, same), numbers in zip(launch.origin.steps, launch.numbers())

@@ -158,7 +158,7 @@ class Lines:
         loops = sum(bool(item.fused) for item in items if isinstance(item, Item))
         parts += [f"{fused} launches fused into {quantity(loops, 'loop')}"] if fused else []
         parts += [f"{quantity(each.period, 'launch')} in {each.rounds} rounds" for each in tape.repeats]
-        apart = sum(tape.size(slot) for slot in tape.offsets)
+        apart = sum(tape.sizes[slot] for slot in tape.offsets)
         return f"{', '.join(parts)}; temporaries in {tape.arena} bytes, {apart} without sharing"
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minigrad.backends.registry import backend_of
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.plans import keep
@@ -99,13 +100,14 @@ class Collected(Recorder):
     def slot_of(self, x: Any) -> int:
         """Return the slot of an operand: a placeholder, a constant, or a small tensor that the function has made.
 
-        The function has computed such a tensor without operands, so it is the same in each call.
+        The function has computed such a tensor without operands, so it is the same in each call; while launches are
+        recorded, it has no elements yet.
         """
         if self.owns(x):
             return x.slot
         if x.__class__ is not Tensor or x.op is not None:
             raise Unsteady
-        made = x.id > self.first and x.layout.numel <= SMALL
+        made = x.id > self.first and x.layout.numel <= SMALL and not backend_of(x.device).records
         if not made and x.storage.__class__ is not ConstantStorage:
             raise Unsteady
         return self.program.new(x)

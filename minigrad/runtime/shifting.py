@@ -9,7 +9,7 @@ The launch of a copy, `Shifted`, consists of the other launch and the numbers un
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from types import FunctionType
 from typing import Any
@@ -33,6 +33,7 @@ class Family:
     """Plans of an op for operands that differ only in their offsets.
 
     base: the last plan that the rules made.
+    facts: the facts of the base, which its copies share, unless a rule requests a layout, which has an offset.
     known: the plan from which others are made, its numbers (see `numbers_of`) if all operands began at offset 0, and
     for each operand 1 for each number that its offset moves and 0 for the others; None before they are known, and
     empty if plans cannot be copied.
@@ -42,6 +43,7 @@ class Family:
         self.count = 0
         self.base: Any = None
         self.known: tuple[Any, ...] | None = None
+        self.facts: dict[Any, Any] | None = None
 
     def plan(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], start: int) -> CallPlan | None:
         """Return a copy of the base for operands with other offsets, or None.
@@ -52,6 +54,8 @@ class Family:
         if self.count <= FIRST or self.base is None:
             return None
         if self.known is None:  # set at once, because other threads may make plans of the family
+            names = [name for rule in (*op.rules, op.joint) if rule is not None for name in rule.facts]
+            self.facts = None if any(name.endswith("_layout") for name in names) else self.base.facts
             self.known = probed(op, self.base)
         if not self.known:
             return None
@@ -60,34 +64,52 @@ class Family:
             at = x.layout.offset + start  # only views, of one operand, have an index
             if at:
                 numbers = numbers + at * mask
-        return copied(base, numbers, operands, params)
+        return copied(base, numbers, operands, params, self.facts)
 
 
 def probed(op: Op, base: CallPlan) -> tuple[Any, ...]:
-    """Return `Family.known` for a base, from plans in which one operand is moved; empty without masks.
-
-    Each operand is moved by one element and by several: an offset that is counted in other units has no mask.
-    """
-    parts = numbers_of(base)
-    if parts is None or (base.launch is None and base.dtype is not base.specs[0].dtype):
+    """Return `Family.known` for a base, from plans in which one operand is moved; empty without masks."""
+    if base.launch is None and base.dtype is not base.specs[0].dtype:
         return ()
-    (fixed, numbers), masks, indexed = parts, [], has_index(op, base.params)
-    first = numbers
-    for k, spec in enumerate(base.specs):
-        moves = []
-        for by in (1, FAR):
-            specs = (*base.specs[:k], moved(spec, spec.layout.offset + by), *base.specs[k + 1 :])
-            other = numbers_of(PLANNERS[op.kind](op, backend_of(base.source), base.source, specs, base.params))
-            if other is None or other[0] != fixed:
-                return ()
-            moves.append(other[1] - numbers)
-        if not set(np.ravel(moves[0])) <= {0, 1} or np.any(moves[0] * FAR != moves[1]):
-            return ()
-        masks.append(moves[0])
+
+    def parts_at(k: int, by: int) -> tuple[Any, Any] | None:
+        specs = (*base.specs[:k], moved(spec := base.specs[k], spec.layout.offset + by), *base.specs[k + 1 :])
+        return numbers_of(PLANNERS[op.kind](op, backend_of(base.source), base.source, specs, base.params))
+
+    parts = numbers_of(base)
+    masks = masks_of(parts, len(base.specs), parts_at)
+    if parts is None or masks is None:
+        return ()
+    first, indexed = parts[1], has_index(op, base.params)
+    for spec, mask in zip(base.specs, masks):
         start = start_of(spec.layout, base.params) if indexed else 0
         assert start is not None  # the call of the base was valid
-        first = first - (spec.layout.offset + start) * moves[0]
+        first = first - (spec.layout.offset + start) * mask
     return base, first, masks
+
+
+def masks_of(
+    parts: tuple[Any, Any] | None, count: int, parts_at: Callable[[int, int], tuple[Any, Any] | None]
+) -> list[Any] | None:
+    """Return for each of `count` operands 1 for each number that its offset moves and 0 for the others, or None.
+
+    Each operand is moved by one element and by several: an offset that is counted in other units has no mask.
+    parts: the result of `numbers_of`; parts_at: returns it for an operand that is moved by a number of elements.
+    """
+    if parts is None:
+        return None
+    (fixed, numbers), masks = parts, []
+    for k in range(count):
+        moves = []
+        for by in (1, FAR):
+            other = parts_at(k, by)
+            if other is None or other[0] != fixed:
+                return None
+            moves.append(other[1] - numbers)
+        if not set(np.ravel(moves[0])) <= {0, 1} or np.any(moves[0] * FAR != moves[1]):
+            return None
+        masks.append(moves[0])
+    return masks
 
 
 def shifted(
@@ -139,13 +161,17 @@ def start_of(layout: Layout, params: dict[str, Any]) -> int | None:
 
 
 def numbers_of(plan: CallPlan) -> tuple[Any, Any] | None:
-    """Return the parts of a plan that are equal in its copies, and the numbers that can differ: an array, or one.
+    """Return the parts of a plan that are equal in its copies, and the numbers that can differ: an array, or one."""
+    if plan.launch is None:
+        return [x.layout.shape + x.layout.strides for x in plan.outs], np.int64(plan.layout.offset)
+    return numbers_of_launch(plan.launch)
+
+
+def numbers_of_launch(launch: Launch) -> tuple[Any, Any] | None:
+    """Return the parts of a launch that are equal in its copies, and the array of the numbers that can differ.
 
     Return None unless numbers determine all steps of the launch, on the host, and it stores no values.
     """
-    launch = plan.launch
-    if launch is None:
-        return [x.layout.shape + x.layout.strides for x in plan.outs], np.int64(plan.layout.offset)
     own = all(isinstance(x, Scratch) for x in launch.temporaries) and launch.limits is None
     able = all(
         x.numbers.__class__ is np.ndarray and x.kernel.takes_numbers and not x.kernel.enqueued for x in launch.steps
@@ -204,7 +230,9 @@ class Shifted(Launch):
         return self.changed[sum([len(step.numbers) for step in self.origin.steps]) :]
 
 
-def copied(base: CallPlan, numbers: Any, operands: tuple[Tensor, ...], params: dict[str, Any]) -> CallPlan:
+def copied(
+    base: CallPlan, numbers: Any, operands: tuple[Tensor, ...], params: dict[str, Any], facts: dict[Any, Any] | None
+) -> CallPlan:
     """Return a copy of a plan with other numbers."""
     launch, outs = base.launch, base.outs
     if launch is None:
@@ -213,6 +241,8 @@ def copied(base: CallPlan, numbers: Any, operands: tuple[Tensor, ...], params: d
         launch = Shifted(launch, numbers)
     specs = [old if x.layout is old.layout else Spec(x.layout, x.dtype) for x, old in zip(operands, base.specs)]
     plan = plan_like(base, tuple(specs), launch, outs)
+    if facts is not None and launch is not None:
+        plan.facts = facts
     if launch is None and "index" in params:
         plan.params = params
     return plan

@@ -250,7 +250,7 @@ def test_temporaries_of_long_programs_do_not_overlap() -> None:
     random = np.random.default_rng(0)
     sizes = random.integers(1, 9, 3 * MANY) * 64
     uses = [[k, max(0, k - int(random.integers(0, 5)))] for k in range(len(sizes))]
-    offsets, total = arena_of(uses, lambda slot: int(sizes[slot]))
+    offsets, total = arena_of(uses, dict(enumerate(sizes.tolist())))
     last = {slot: k for k, slots in enumerate(uses) for slot in slots}
     active: list[tuple[int, int, int]] = []
     for k in range(len(sizes)):

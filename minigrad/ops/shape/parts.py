@@ -128,16 +128,14 @@ def real(input: Tensor) -> Tensor:
     """Return a view of the real parts; a real tensor is returned itself.  Gradient: g."""
     if not input.dtype.is_complex:
         return input
-    shares = backend_of(input.device).shares_parts
-    result: Tensor = select(as_real(input), -1, 0) if shares else real_copy(input)
+    result: Tensor = real_copy(input) if backend_of(input.device).records else select(as_real(input), -1, 0)
     return result
 
 
 @composed(out=False, method=False)
 def imag(input: Annotated[Tensor, Complex]) -> Tensor:
     """Return a view of the imaginary parts.  Gradient: i*g.  Raises DTypeError for a real tensor."""
-    shares = backend_of(input.device).shares_parts
-    result: Tensor = select(as_real(input), -1, 1) if shares else imag_copy(input)
+    result: Tensor = imag_copy(input) if backend_of(input.device).records else select(as_real(input), -1, 1)
     return result
 
 
