@@ -14,6 +14,7 @@ import ctypes
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -231,28 +232,26 @@ class Table:
         array_of: returns for a slot an array, or a pair: the index of an array among the arrays of the call, and a byte
         offset, or an array that contains a byte offset.
         """
-        self.flag = np.zeros(8, np.int64)
-        flag, size, known = self.flag.ctypes.data, 0, dict[int, int]()
-        cells: list[int] = []  # the tables of all rows, one after the other
-        words: list[int] = []
-        arrays: list[Any] = []
-        for step in steps:
-            kernel: Any = step.kernel
-            words += (kernel.address, len(cells), kernel.kind == "shared", NEVER)
-            at = known.get(id(step.numbers))
-            if at is None:
-                at = known[id(step.numbers)] = size
-                arrays.append(step.numbers)
-                size += len(step.numbers)
-            cells += (flag, at)
-            cells += step.slots
-        self.cells, self.rows = np.array(cells, np.int64), np.array(words, np.int64)
-        numbers = np.concatenate(arrays)  # copies next to each other, which a call reads faster
-        self.cells[self.rows[1::4] + 1] = numbers.ctypes.data + 8 * self.cells[self.rows[1::4] + 1]
+        self.flag, self.count, kernels = np.zeros(8, np.int64), len(steps), [step.kernel for step in steps]
+        arrays = {id(step.numbers): step.numbers for step in steps}
+        numbers = np.concatenate([*arrays.values()])  # copies next to each other, which a call reads faster
+        ends = accumulate(map(len, arrays.values()), initial=0)
+        begin = dict(zip(arrays, ends))
+        counts = np.array([len(step.slots) + 2 for step in steps])
+        tables = np.cumsum(counts) - counts
+        self.cells = np.zeros(counts.sum(), np.int64)  # the tables of all rows, one after the other
+        self.is_slot = np.ones(len(self.cells), np.bool_)
+        self.is_slot[tables] = self.is_slot[tables + 1] = False
+        self.cells[self.is_slot] = [*chain.from_iterable([step.slots for step in steps])]
+        self.cells[tables] = self.flag.ctypes.data
+        self.cells[tables + 1] = numbers.ctypes.data + 8 * np.array([begin[id(step.numbers)] for step in steps])
         self.kept: list[Any] = [self.flag, numbers]
         self.patches = self.placed(array_of)
-        self.rows[1::4] = self.cells.ctypes.data + 8 * self.rows[1::4]
-        self.count, kinds = len(steps), {step.kernel.kind for step in steps}  # type: ignore[attr-defined]
+        shared = [kernel.kind == "shared" for kernel in kernels]
+        addresses = [kernel.address for kernel in kernels]
+        columns = (addresses, self.cells.ctypes.data + 8 * tables, shared, [NEVER] * self.count)
+        self.rows = np.stack([np.array(column, np.int64) for column in columns], 1)
+        kinds = {kernel.kind for kernel in kernels}
         self.parallel = "shared" in kinds
         self.holds_gil = kinds == {"brief"}
         self.serial = self.function(self.count, 0, self.holds_gil)
@@ -260,9 +259,7 @@ class Table:
 
     def placed(self, array_of: Callable[[int], Any]) -> NDArray[np.int64]:
         """Replace the slots among the cells by the addresses of arrays, and return the patches for all others."""
-        is_slot = np.ones(len(self.cells), np.bool_)
-        is_slot[self.rows[1::4]] = is_slot[self.rows[1::4] + 1] = False
-        where = np.flatnonzero(is_slot)
+        where = np.flatnonzero(self.is_slot)
         slots, which = np.unique(self.cells[where], return_inverse=True)
         arrays = [array_of(slot) for slot in slots.tolist()]
         self.kept.append(arrays)
