@@ -232,7 +232,8 @@ class Table:
         array_of: returns for a slot an array, or a pair: the index of an array among the arrays of the call, and a byte
         offset, or an array that contains a byte offset.
         """
-        self.flag, self.count, kernels = np.zeros(8, np.int64), len(steps), [step.kernel for step in steps]
+        self.flag, self.count = np.zeros(8, np.int64), len(steps)
+        kernels: list[Any] = [step.kernel for step in steps]
         arrays = {id(step.numbers): step.numbers for step in steps}
         numbers = np.concatenate([*arrays.values()])  # copies next to each other, which a call reads faster
         ends = accumulate(map(len, arrays.values()), initial=0)
