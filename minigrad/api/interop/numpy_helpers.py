@@ -1,4 +1,4 @@
-"""What the expressions for NumPy's functions call, where `mg` has no function with NumPy's meaning."""
+"""Functions in the expressions for NumPy's functions, where `mg` has none with NumPy's meaning."""
 
 from __future__ import annotations
 
