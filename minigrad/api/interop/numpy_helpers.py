@@ -89,7 +89,7 @@ def convolved(a: Tensor, v: Tensor, mode: str) -> Tensor:
     return full.narrow(0, lost, {"full": n + m - 1, "same": max(n, m), "valid": abs(n - m) + 1}[mode])
 
 
-def taken(a: Tensor, indices: Tensor, axis: int | None) -> Tensor:
+def taken_along(a: Tensor, indices: Tensor, axis: int | None) -> Tensor:
     """Return `np.take`; indices may have any shape."""
     if axis is None:
         result: Tensor = mg.take(a, indices)
@@ -99,19 +99,19 @@ def taken(a: Tensor, indices: Tensor, axis: int | None) -> Tensor:
     return selected(a, at, lambda _: array(indices.reshape(-1))).reshape(shape)
 
 
-def alike(a: Any, b: Any) -> list[Tensor]:
+def of_one_dtype(a: Any, b: Any) -> list[Tensor]:
     """Return two tensors with their common dtype."""
     a, b = floats(ten(a, b)), floats(ten(b, a))
     dtype = promote(a.dtype, b.dtype)
     return [a.to(dtype), b.to(dtype)]
 
 
-def cast(arrays: Sequence[Any], dtype: Any) -> list[Any]:
+def all_as(arrays: Sequence[Any], dtype: Any) -> list[Any]:
     """Return the arrays of a list in a dtype; with None, unchanged."""
     return list(arrays) if dtype is None else [ten(x, *arrays).to(dtype) for x in arrays]
 
 
-def by_parts(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+def of_both_parts(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Return a function of real numbers of x, of complex numbers by their real and imaginary parts."""
     result: Tensor = mg.complex(function(x.real), function(x.imag)) if x.dtype.is_complex else function(x)
     return result
@@ -129,27 +129,28 @@ def averaged(a: Any, axis: Any, weights: Any, keepdims: bool) -> Tensor:
     return (a * w).sum(axis, keepdims) / w.sum(axis, keepdims)
 
 
-def filled(a: Tensor, value: float) -> Tensor:
+def without_nan(a: Tensor, value: float) -> Tensor:
     """Return a with a number instead of each nan."""
     result: Tensor = mg.where(mg.isnan(a), value, a)
     return result
 
 
-def known(extreme: Tensor, a: Tensor, axis: Any) -> Tensor:
+def nan_extreme(function: Any, a: Tensor, least: float, axis: Any, keepdims: bool) -> Tensor:
     """Return the extremes of a without its nans; nan where a has nothing else along `axis`."""
-    missing = array_api.NAMES["all"](mg.isnan(a), axis=axis, keepdims=True).reshape(extreme.shape)
+    extreme = function(without_nan(a, least), axis=axis, keepdims=keepdims)
+    missing = array_api.NAMES["all"](mg.isnan(a), axis=axis, keepdims=keepdims)
     result: Tensor = mg.where(missing, float("nan"), extreme)
     return result
 
 
 def nan_mean(a: Tensor, axis: Any, keepdims: bool) -> Tensor:
     """Return the mean of the elements that are not nan."""
-    return filled(a, 0).sum(axis, keepdims) / (~mg.isnan(a)).sum(axis, keepdims)
+    return without_nan(a, 0).sum(axis, keepdims) / (~mg.isnan(a)).sum(axis, keepdims)
 
 
 def nan_var(a: Tensor, axis: Any, ddof: int, keepdims: bool) -> Tensor:
     """Return the variance of the elements that are not nan."""
-    apart = filled(a - nan_mean(a, axis, True), 0).abs()
+    apart = without_nan(a - nan_mean(a, axis, True), 0).abs()
     return (apart * apart).sum(axis, keepdims) / ((~mg.isnan(a)).sum(axis, keepdims) - ddof)
 
 
@@ -167,7 +168,7 @@ def selected(a: Tensor, axis: int, choose: Callable[[Any], Any]) -> Tensor:
     return result
 
 
-def padded(a: Tensor, width: Any, mode: str, values: Any) -> Tensor:
+def padded_by(a: Tensor, width: Any, mode: str, values: Any) -> Tensor:
     """Return `np.pad` with constants, or with copies of elements: "edge", "reflect", "symmetric" and "wrap".
 
     Raises ArgumentError for the other modes of NumPy, which compute new values.
@@ -189,7 +190,7 @@ def padded(a: Tensor, width: Any, mode: str, values: Any) -> Tensor:
 
 def between(start: Any, stop: Any, num: int, endpoint: bool, axis: int) -> Tensor:
     """Return `np.linspace`: evenly spaced numbers between the elements of two tensors, along a new axis."""
-    low, high = mg.broadcast_tensors(*alike(start, stop))
+    low, high = mg.broadcast_tensors(*of_one_dtype(start, stop))
     steps = np.arange(num) / max(1, num - endpoint)
     points = low + (high - low) * ten(steps, low).to(low.dtype).reshape(-1, *[1] * low.ndim)
     if endpoint and num > 1:  # exactly, without the rounding of the sum
@@ -198,15 +199,15 @@ def between(start: Any, stop: Any, num: int, endpoint: bool, axis: int) -> Tenso
     return result
 
 
-def crossed(a: Any, b: Any, axis: int | None, axes: tuple[int, int, int]) -> Tensor:
+def cross_along(a: Any, b: Any, axis: int | None, axes: tuple[int, int, int]) -> Tensor:
     """Return `np.cross`: the axes of a, of b and of the result, or one axis of all."""
     first, second, last = axes if axis is None else (axis,) * 3
-    vectors = mg.broadcast_tensors(*[mg.movedim(x, at, -1) for x, at in zip(alike(a, b), (first, second))])
+    vectors = mg.broadcast_tensors(*[mg.movedim(x, at, -1) for x, at in zip(of_one_dtype(a, b), (first, second))])
     result: Tensor = mg.movedim(mg.cross(*vectors, dim=-1), -1, last)
     return result
 
 
-def chosen(conditions: Sequence[Any], choices: Sequence[Any], default: Any) -> Tensor:
+def first_choice(conditions: Sequence[Any], choices: Sequence[Any], default: Any) -> Tensor:
     """Return `np.select`: of each element the first choice whose condition holds."""
     result = ten(default, *choices, *conditions)
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
