@@ -125,10 +125,9 @@ def replaced(name: str, x: Any, y: Tensor) -> Tensor:
 
 def fill_(x: Tensor, value: float) -> Tensor:
     """Set every element to `value`, in place."""
-    if isinstance(value, Tensor) and (value.requires_grad or isinstance(value, Tracer)) and value.ndim == 0:
-        assignment.copy_into(x, value, "fill_", x)
-        return x
-    if isinstance(x, Tracer):
+    if isinstance(value, Tensor) and value.ndim:
+        raise ShapeError(f"fill_: value must be a number or have 0 dims, got {describe(value)}; use copy_", op="fill_")
+    if isinstance(x, Tracer) or (isinstance(value, Tensor) and (value.requires_grad or isinstance(value, Tracer))):
         assignment.copy_into(x, value, "fill_", x)
         return x
     whole, x = x, unrepeated(x, None)[0]

@@ -121,6 +121,21 @@ def test_a_batch_is_the_stack_of_its_parts(row: Row) -> None:
 ALONG = [name for name, op in OURS.items() if op.batch == "along" and not op.variadic and name not in complex_ops.NAMES]
 
 
+VECTORS: dict[str, Any] = {
+    **{name: getattr(mg.linalg, name) for name in ("eig", "eigvalsh", "qr", "svd", "lu_factor", "matrix_rank", "inv")},
+    "trace": lambda x: mg.trace(mg.stack([x, x, x])[None]), "linear": lambda x: mg.nn.functional.linear(x, x, x[None]),
+    "fill_": lambda x: x.clone().fill_(x), "matmul": lambda x: x @ x[0],
+}  # fmt: skip
+
+
+@over("name", VECTORS)
+def test_samples_are_checked_as_without_a_batch(name: str) -> None:
+    x = mg.rand(3, 3, device="reference")
+    for call in (lambda: VECTORS[name](x[0]), lambda: mg.func.vmap(VECTORS[name])(x)):
+        with pytest.raises(mg.ShapeError):
+            call()
+
+
 @over("name", ALONG)
 def test_a_batch_of_scalars_along_a_dim(name: str) -> None:
     op = mg.schema[name]

@@ -54,6 +54,12 @@ class StandIn:
         """Return a decorated function as it is."""
         return args[0] if len(args) == 1 and callable(args[0]) else self
 
+    def __getattr__(self, name: str) -> Any:
+        """Return a decorator of the helper, which has no effect either."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return StandIn()
+
     def __bool__(self) -> bool:
         """Return False: the helper asks for a property of a GPU."""
         return False
@@ -81,6 +87,8 @@ def missing(module: types.ModuleType) -> Any:
 def own(path: str) -> list[Any]:
     """Minigrad's namespaces for a module of PyTorch: the one of its name, or those that contain it."""
     parts, spaces = path.split(".")[1:], [mg]
+    if path == "functorch":  # the older name of torch.func
+        return [mg.func]
     if any(part.startswith("_") for part in parts):
         return []
     for part in parts:
@@ -105,6 +113,8 @@ class Namespace(types.ModuleType):
         """Return minigrad's value of a name, or PyTorch's, if minigrad has none."""
         if name == "__all__":
             return self.theirs.__all__
+        if self.__name__ == "torch.library":  # files define operators that only tests out of scope use
+            return lambda *args, **kwargs: lambda function: StandIn()
         theirs = getattr(self.theirs, name, ABSENT)
         if isinstance(theirs, types.ModuleType) and theirs is sys.modules.get(f"{self.__name__}.{name}"):
             return module(f"{self.__name__}.{name}")
@@ -115,7 +125,8 @@ class Namespace(types.ModuleType):
             if theirs is ABSENT:
                 raise AttributeError(f"neither library has {self.__name__}.{name}")
             caller = sys._getframe(1).f_globals.get("__file__") or ""
-            if running and not name.startswith("_") and caller.startswith(folder):
+            public = not any(part.startswith("_") for part in (*self.__name__.split("."), name))
+            if running and public and caller.startswith(folder):
                 raise Absent(f"minigrad has no {self.__name__}.{name}")
             return theirs
         value = finfo if value is mg.finfo else dtype if value is mg.dtype else value
@@ -145,6 +156,8 @@ def executed(path: str) -> types.ModuleType:
 
 def module(path: str) -> types.ModuleType:
     """Return the module that stands for one of PyTorch's, with its parents."""
+    if path == "torch.testing._internal.custom_op_db":  # operators that only tests out of scope use
+        return importlib.import_module(path)
     if path not in modules:
         parent, _, name = path.rpartition(".")
         above = module(parent) if parent else None
@@ -165,13 +178,13 @@ def install(tests: str) -> None:
         within = globals or {}
         full = importlib.util.resolve_name("." * level + name, within.get("__package__")) if level else name
         ours = MARK in within or str(within.get("__file__")).startswith(tests)
-        if not ours or full.partition(".")[0] != "torch":
+        if not ours or full.partition(".")[0] not in ("torch", "functorch"):
             return original(name, globals, locals, fromlist, level)
         found = module(full)
         for each in fromlist or ():
             if each != "*" and not hasattr(found, each):
                 module(f"{full}.{each}")
-        return found if fromlist else module("torch")
+        return found if fromlist else module(full.partition(".")[0])
 
     builtins.__import__ = replaced    # type: ignore[assignment]
 

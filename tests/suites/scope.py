@@ -17,6 +17,7 @@ OUTSIDE = re.compile(
     r"|torch[.](jit|fx|compile|package|hub|overrides|ao|export|library|ops|multiprocessing)\b|dynamo|inductor"
     r"|[\"']meta[\"']|[\"'](cuda|mps|xla)[:\"'][)]|TorchDispatchMode|__torch_|profile|float8|complex32|chalf|crossref"
     r"|\b(?!self\b|cls\b)\w+[.]_(?!saved)[a-z]\w*|[\])][.]_(?!saved)[a-z]|import _"
+    r"|[(] *_[a-z]\w*=|, _[a-z]\w*=|functionalize"
 )
 OUTSIDE_NAME = re.compile(r"sparse|complex32|float8|quint|qint|named_tensor|_meta|cuda|nested|jit|dynamo|profiler|fx_")
 KINDS = {"bool": "bool", "uint8": "uint8", "int": "int64", "float": "float32", "bfloat": "float32", "complex": "complex64"}
@@ -26,11 +27,17 @@ DTYPE = re.compile(r"_(bool|uint8|uint(?=16|32|64)|int|float|bfloat|complex)(\d*
 def sources(path: Path) -> dict[str, str]:
     """The text of each function of a file, by its name; functions of one name are joined."""
     text = path.read_text(encoding="utf-8")
-    lines, found = text.splitlines(), dict[str, str]()
+    lines, found, private = text.splitlines(), dict[str, str](), set[str]()
     for node in ast.walk(ast.parse(text)):
+        path = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+        if "._" in path and not path.startswith(("torch.testing.", "torch.utils._pytree")):
+            private.update([each.asname or each.name for each in node.names])
         if isinstance(node, ast.FunctionDef):
             body = "\n".join(lines[node.lineno - 1 : node.end_lineno])
             found[node.name] = found.get(node.name, "") + body
+    for name, body in found.items():
+        if private & set(re.findall(r"\w+", body)):
+            found[name] += "\nimport _"
     return found
 
 
