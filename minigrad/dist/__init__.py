@@ -8,6 +8,7 @@ transport is the MPI that `mpi4py` finds.  A program that was started without a 
 
 import inspect
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -55,6 +56,10 @@ class CallableModule(ModuleType):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return namespaces[MG]["dist"](*args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        """Copy and pickle this package as a function: by its name."""
+        return import_module, (self.__name__,)
 
 
 sys.modules[__name__].__class__ = CallableModule

@@ -1,0 +1,137 @@
+"""The part of a run inside pytest: names, time limits, looser error checks, and a file of results.
+
+The environment variables SUITES_AS (torch or minigrad), SUITES_FOLDER (PyTorch's test folder) and SUITES_RESULTS
+(a file that receives one line per test) configure it. Each test has 60 seconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import sys
+import unittest
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.suites import replaced, scope
+
+SECONDS = 60
+HELPERS = ("common_utils", "common_cuda", "common_mkldnn", "common_nn")
+results = Path(os.environ["SUITES_RESULTS"])
+seen: dict[str, str] = {}
+
+
+class AnyError:
+    """`assertRaises` of any class and text, except of names that minigrad lacks."""
+
+    exception: BaseException | None = None
+
+    def __enter__(self) -> AnyError:
+        """Return the context, whose `exception` is set at its end."""
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+        """Require an error."""
+        if error is None:
+            raise AssertionError("expected an error")
+        self.exception = error
+        return isinstance(error, Exception) and not isinstance(error, (replaced.Absent, unittest.SkipTest))
+
+
+def any_error(skip: int) -> Any:
+    """Make `assertRaises` (skip 1) or `assertRaisesRegex` (skip 2): the class and the text are not compared."""
+
+    def check(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(args) <= skip:
+            return AnyError()
+        with AnyError():
+            args[skip](*args[skip + 1 :], **kwargs)
+        return None
+
+    return check
+
+
+def any_warning(skip: int) -> Any:
+    """Make `assertWarns` or `assertWarnsRegex`: a warning is not required."""
+
+    def check(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(args) > skip:
+            return args[skip](*args[skip + 1 :], **kwargs)
+        return warnings.catch_warnings()
+
+    return check
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Install the names before the test file is imported."""
+    folder = os.environ["SUITES_FOLDER"]
+    sys.path.append(folder)
+    for helper in HELPERS:
+        real = importlib.import_module(f"torch.testing._internal.{helper}")
+        real.__getattr__ = replaced.missing(real)    # type: ignore[method-assign]
+    if os.environ["SUITES_AS"] == "torch":
+        return
+    replaced.install(folder)
+    case: Any = replaced.module("torch.testing._internal.common_utils").TestCase
+    case.assertRaises, case.assertRaisesRegex = any_error(1), any_error(2)
+    case.assertRaisesRegexp = case.assertRaisesRegex
+    case.assertWarns, case.assertWarnsRegex = any_warning(1), any_warning(2)
+    case.assertWarnsOnceRegex = case.assertWarnsRegex
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Remove tests that are out of scope, that have a result already, and further dtypes with FEW=1."""
+    texts: dict[Path, dict[str, str]] = {}
+    known: dict[Path, dict[str, bool]] = {}
+    done = {json.loads(line)[0] for line in results.read_text(encoding="utf-8").splitlines()}
+    names = [item.nodeid for item in items]
+    chosen = scope.few(names) if os.environ.get("FEW") == "1" else set(names)
+    only = os.environ.get("SUITES_ONLY")
+    chosen &= set(Path(only).read_text(encoding="utf-8").splitlines()) if only else chosen
+    for item in items:
+        if item.path not in texts:
+            texts[item.path], known[item.path] = scope.sources(item.path), {}
+    items[:] = [
+        item for item in items
+        if item.nodeid in chosen and item.nodeid not in done
+        and not scope.outside(item.name, texts[item.path], known[item.path])
+    ]  # fmt: skip
+
+
+def late(*_: Any) -> None:
+    """End a test at its time limit."""
+    raise TimeoutError(f"longer than {SECONDS} seconds")
+
+
+def write(name: str, outcome: str, text: str = "") -> None:
+    """Append a result to the file."""
+    with results.open("a", encoding="utf-8") as file:
+        file.write(json.dumps([name, outcome, text]) + "\n")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Any:
+    """Limit the time of a test, and write its result."""
+    write(item.nodeid, "died")
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS)
+    replaced.running = True
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        replaced.running = False
+        write(item.nodeid, *seen.pop(item.nodeid, "skipped\n").split("\n", 1))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Remember the outcome of a test: that of its call, or a failure before or after it."""
+    if report.when == "call" or report.outcome == "failed":
+        crash = getattr(report.longrepr, "reprcrash", None)
+        outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
+        seen[report.nodeid] = f"{outcome}\n{crash.message if crash else ''}"
