@@ -169,7 +169,7 @@ def listed(dims: Any) -> list[list[int]]:
     return [[each] if isinstance(each, int) else list(each) for each in both]
 
 
-@composed(in_place=True)
+@composed(in_place=True, older=("beta", "alpha"))
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Factor = 1, alpha: Factor = 1) -> Tensor:
     """Return beta * input + alpha * the sum over the batch of batch1 @ batch2; see `addmm`."""
     expect_shapes("addbmm", "transpose or slice one of them", "b, n, k; b, k, m", batch1=batch1, batch2=batch2)
@@ -178,7 +178,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Factor = 1, a
     return with_factors(input, rows, reshape(batch2, (n * k, batch2.shape[2])), alpha, beta)
 
 
-@composed(in_place=True)
+@composed(in_place=True, older=("beta", "alpha"))
 def addr(
     input: Tensor, vec1: Annotated[Tensor, Ndim(1)], vec2: Annotated[Tensor, Ndim(1)], *, beta: Factor = 1,
     alpha: Factor = 1,
