@@ -79,3 +79,11 @@ def test_an_older_form_with_another_count_of_arguments_is_refused():
     for wrong in (lambda: mg.addcmul(X, A, B, 2, 3), lambda: mg.addcmul(X, 2, 3, A, B), lambda: X.addmm(A, B, A)):
         with pytest.raises(TypeError, match="takes 3 positional arguments but . were given"):
             wrong()
+
+
+def test_an_outer_product_of_booleans_is_added_by_or():
+    x = mg.tensor([[True, False], [False, False]], device="reference")
+    a, b = mg.tensor([True, False], device="reference"), mg.tensor([False, True], device="reference")
+    assert mg.addr(x, a, b).tolist() == [[True, True], [False, False]]
+    assert mg.addr(x, a, b, beta=0).tolist() == [[False, True], [False, False]]
+    assert mg.addr(x, a, b, alpha=0).tolist() == x.tolist()

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Ndim, expect_same, expect_shapes
+from minigrad.core.dtype import bool_
 from minigrad.core.roles import Factor, Front
 from minigrad.core.shape import broadcast_shapes, normalize_dim
 from minigrad.declare.decorators import composed, kernel
@@ -17,7 +18,9 @@ from minigrad.errors import ArgumentError, ShapeError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import clone
 from minigrad.ops.linalg.products import dot, matmul, with_factors
+from minigrad.ops.creation import zeros_like
 from minigrad.ops.pointwise.blends import addcmul
+from minigrad.ops.pointwise.compare import logical_and, logical_or
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.parts import conj
 from minigrad.ops.shape.views import expand, permute, reshape
@@ -185,6 +188,10 @@ def addr(
 ) -> Tensor:  # fmt: skip
     """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
     column, row = vec1.unsqueeze(1), vec2.unsqueeze(0)
+    if input.dtype is vec1.dtype is vec2.dtype is bool_:  # sums and products of booleans are "or" and "and"
+        product = logical_and(column, row)
+        product = product if alpha else zeros_like(product)
+        return logical_or(input, product) if beta else product
     if beta == 1 and input.dtype.is_float and input.shape == (column.shape[0], row.shape[1]):
         return addcmul(input, column, row, value=alpha)
     return with_factors(input, column, row, alpha, beta)
