@@ -184,6 +184,7 @@ def test_an_object_with_dlpack_alone_is_data_and_rows_are_reversed() -> None:
 
     assert mg.tensor(Foreign()).tolist() == [0.0, 1.0, 2.0]
     assert reversed(x).tolist() == [[3.0, 4.0], [1.0, 2.0]] and reversed(x[0, 0]).item() == 1.0
+    assert x.new(size=(2, 3)).shape == (2, 3) and x.int().type(mg.Tensor).dtype is mg.float32
     assert mg.chain_matmul(x, x, x).tolist() == (x @ x @ x).tolist() and mg.chain_matmul(x).tolist() == x.tolist()
 
 

@@ -1648,8 +1648,8 @@ class Attached:
     def nelement(self) -> builtins.int:
         """Return the number of elements."""
 
-    def new(self, *sizes: Any) -> Tensor:
-        """Return `x.new_empty` of several lengths, or `x.new_tensor` of data."""
+    def new(self, *sizes: Any, size: Any = ...) -> Tensor:
+        """Return `x.new_empty` of several lengths or of `size`, or `x.new_tensor` of data."""
 
     def new_empty(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Return `mg.empty` of a size, of the dtype and on the device of x."""
