@@ -84,6 +84,20 @@ def pytest_configure(config: pytest.Config) -> None:
     case.assertWarnsOnceRegex = case.assertWarnsRegex
 
 
+def unwind(cls: Any) -> None:
+    """Replace `super(self.__class__, self).setUp()`, which calls itself where a helper derives from the test's class."""
+    for name in ("setUp", "tearDown"):
+        if "__class__" in getattr(vars(cls).get(name), "__code__", late.__code__).co_names:
+            setattr(cls, name, lambda self, name=name: getattr(super(cls, self), name)())
+
+
+def written_in(item: Any) -> Path:
+    """Return the file that defines a test, which another file may import."""
+    module = sys.modules.get(getattr(item.obj, "__module__", ""))
+    file = Path(getattr(module, "__file__", None) or item.path)
+    return file if file.is_relative_to(os.environ["SUITES_FOLDER"]) else item.path
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Remove tests that are out of scope, that have a result already, and further dtypes with FEW=1."""
     texts: dict[Path, dict[str, str]] = {}
@@ -93,14 +107,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     chosen = scope.few(names) if os.environ.get("FEW") == "1" else set(names)
     only = os.environ.get("SUITES_ONLY")
     chosen &= set(Path(only).read_text(encoding="utf-8").splitlines()) if only else chosen
+    for cls in {cls for item in items for cls in item.cls.__mro__}:    # type: ignore[attr-defined]
+        unwind(cls)
+    kept = []
     for item in items:
-        if item.path not in texts:
-            texts[item.path], known[item.path] = scope.sources(item.path), {}
-    items[:] = [
-        item for item in items
-        if item.nodeid in chosen and item.nodeid not in done
-        and not scope.outside(item.name, texts[item.path], known[item.path])
-    ]  # fmt: skip
+        path = written_in(item)
+        if path not in texts:
+            texts[path], known[path] = scope.sources(path), {}
+        if item.nodeid in chosen and item.nodeid not in done and not scope.outside(item.name, texts[path], known[path]):
+            kept.append(item)
+    items[:] = kept
 
 
 def late(*_: Any) -> None:
