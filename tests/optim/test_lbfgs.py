@@ -68,6 +68,20 @@ def test_steps_are_pytorchs(options: dict[str, Any]) -> None:
         assert ours.state[x][count] == theirs.state[y][count]
 
 
+def test_a_loss_that_is_a_line_is_left_without_an_error() -> None:
+    x = mg.Var([1.0, 2.0], dtype="float64", device="reference")
+    optimizer = mg.optim.LBFGS([x], max_iter=3, line_search_fn="strong_wolfe")
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = x.sum()
+        loss.backward()
+        return loss
+
+    first = optimizer.step(closure).item()
+    assert first == 3.0 and closure().item() < first
+
+
 def test_a_complex_parameter_moves_like_its_pairs_of_real_numbers() -> None:
     pairs = mg.Var([START, [2.0, 0.5]], dtype="float64", device="reference")
     numbers = mg.Var([complex(*START), 2 + 0.5j], dtype="complex128", device="reference")
