@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import signal
 import sys
 import unittest
@@ -24,6 +25,8 @@ SECONDS = 60
 HELPERS = ("common_utils", "common_cuda", "common_mkldnn", "common_nn")
 results = Path(os.environ["SUITES_RESULTS"])
 seen: dict[str, str] = {}
+compared: set[str] = set()
+WARNINGS = re.compile(r"assert.*(len\((w|ws|warning_list|warns|record)\)|\b(w|ws|warns)\[)")
 
 
 class AnyError:
@@ -145,9 +148,17 @@ def pytest_runtest_protocol(item: pytest.Item) -> Any:
         write(item.nodeid, *seen.pop(item.nodeid, "skipped\n").split("\n", 1))
 
 
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Note a failure at a line of the test that compares recorded warnings."""
+    lines = [str(entry.statement) for entry in call.excinfo.traceback] if call.excinfo else []
+    if any(WARNINGS.search(line) for line in lines):
+        compared.add(item.nodeid)
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Remember the outcome of a test: that of its call, or a failure before or after it."""
     if report.when == "call" or report.outcome == "failed":
         crash = getattr(report.longrepr, "reprcrash", None)
         outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
+        outcome = "warnings" if report.nodeid in compared else outcome
         seen[report.nodeid] = f"{outcome}\n{crash.message if crash else ''}"
