@@ -193,7 +193,8 @@ _document_all(vars(Tensor))
 del globals()["dist"]  # the package `dist` can be called like the function: `mg.dist(x, y)`
 
 _MODULES = ("amp", "array_api", "autograd", "backends", "cuda", "data", "dist", "distributed", "distributions", "fft",
-            "func", "linalg", "nn", "optim", "quasirandom", "random", "special", "testing", "utils", "viz")  # fmt: skip
+            "func", "linalg", "nn", "optim", "quasirandom", "random", "signal", "special", "testing", "utils",
+            "viz")  # fmt: skip
 __all__ = sorted({
     *_MODULES, *LATER,
     *[name for name, value in globals().items() if not name.startswith("_") and name not in _HIDDEN],

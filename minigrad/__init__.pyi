@@ -71,6 +71,7 @@ from minigrad import random as random
 from minigrad.core import requests as requests
 from minigrad.declare import rules as rules
 from minigrad.runtime.recording import set_grad_enabled as set_grad_enabled
+from minigrad import signal as signal
 from minigrad import special as special
 from minigrad import testing as testing
 from minigrad import utils as utils
