@@ -159,9 +159,9 @@ LATER = {
         "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "Size", "absolute", "arccos", "arccosh",
         "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled",
         "can_cast", "clip", "concat", "concatenate", "divide", "dtype", "e", "fix", "ger",
-        "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "greater", "greater_equal",
-        "inf", "layout", "less", "less_equal", "memory_format", "multiply", "nan", "negative", "newaxis", "not_equal",
-        "pi", "promote_types", "result_type", "set_default_dtype", "set_default_tensor_type",
+        "get_default_device", "get_default_dtype", "get_deterministic_debug_mode", "get_float32_matmul_precision", "greater", "greater_equal",
+        "inf", "is_deterministic_algorithms_warn_only_enabled", "layout", "less", "less_equal", "memory_format", "multiply", "nan", "negative", "newaxis", "not_equal",
+        "pi", "promote_types", "result_type", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode",
         "set_float32_matmul_precision", "subtract", "true_divide", "use_deterministic_algorithms",
     ), "api.legacy"),
 }  # fmt: skip
@@ -193,7 +193,8 @@ _document_all(vars(Tensor))
 del globals()["dist"]  # the package `dist` can be called like the function: `mg.dist(x, y)`
 
 _MODULES = ("amp", "array_api", "autograd", "backends", "cuda", "data", "dist", "distributed", "distributions", "fft",
-            "func", "linalg", "nn", "optim", "quasirandom", "random", "special", "testing", "utils", "viz")  # fmt: skip
+            "func", "linalg", "nn", "optim", "quasirandom", "random", "signal", "special", "testing", "utils",
+            "viz")  # fmt: skip
 __all__ = sorted({
     *_MODULES, *LATER,
     *[name for name, value in globals().items() if not name.startswith("_") and name not in _HIDDEN],

@@ -71,6 +71,7 @@ from minigrad import random as random
 from minigrad.core import requests as requests
 from minigrad.declare import rules as rules
 from minigrad.runtime.recording import set_grad_enabled as set_grad_enabled
+from minigrad import signal as signal
 from minigrad import special as special
 from minigrad import testing as testing
 from minigrad import utils as utils
@@ -362,6 +363,9 @@ def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.
     """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1)."""
 cfloat: DType
 
+def chain_matmul(*matrices: Tensor, out: Tensor | None = ...) -> Tensor:
+    """Return the product of matrices; this is PyTorch's older form of `linalg.multi_dot`, which takes a list."""
+
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """Return images (N, C, ...) with permuted channels: the first channel of each group, then the second, and so on."""
 channels_last: Any
@@ -420,7 +424,7 @@ def complex(real: Tensor | builtins.float, imag: Tensor | builtins.float, *, out
 complex128: DType
 complex64: DType
 
-def composed(*, namespace: Any = ..., method: builtins.bool | None = ..., in_place: builtins.bool = ..., out: builtins.bool | None = ..., floats: builtins.bool = ..., of: Any = ..., writes: builtins.tuple[builtins.str, ...] = ..., channels_last: builtins.bool = ..., spelled: Any = ...) -> Any:
+def composed(*, namespace: Any = ..., method: builtins.bool | None = ..., in_place: builtins.bool = ..., out: builtins.bool | None = ..., floats: builtins.bool = ..., of: Any = ..., writes: builtins.tuple[builtins.str, ...] = ..., channels_last: builtins.bool = ..., spelled: Any = ..., older: builtins.tuple[builtins.str, ...] = ...) -> Any:
     """Declare an op that is composed of other ops: the body is its definition, in tensor code."""
 
 def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -769,6 +773,9 @@ def get_default_device() -> Any:
 def get_default_dtype() -> DType:
     """Return the dtype to which Python floats are converted, and of new float tensors without a given dtype."""
 
+def get_deterministic_debug_mode() -> builtins.int:
+    """Return 2, always, which stands for deterministic results; see `use_deterministic_algorithms`."""
+
 def get_device(x: Tensor) -> builtins.int:
     """Return the index of the tensor's CUDA device, or -1 for a tensor on the CPU."""
 
@@ -899,6 +906,9 @@ def is_complex(input: Tensor) -> builtins.bool:
 
 def is_conj(x: Tensor) -> builtins.bool:
     """Return False: there is no such tensor."""
+
+def is_deterministic_algorithms_warn_only_enabled() -> builtins.bool:
+    """Return False, always; see `use_deterministic_algorithms`."""
 
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Return whether the dtype is a float."""
@@ -1220,6 +1230,9 @@ def nextafter(input: Tensor | builtins.float, other: Tensor | builtins.float, *,
 def nonzero(input: Tensor, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
     """Return the indices of all nonzero elements as an int64 matrix, with one row per element."""
 
+def nonzero_static(input: Tensor, *, size: builtins.int, fill_value: builtins.int = ..., out: Tensor | None = ...) -> Tensor:
+    """Return the indices of the first `size` nonzero elements as an int64 matrix, with one row per element."""
+
 def norm(input: Tensor, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., out: Tensor | None = ..., dtype: Any = ...) -> Tensor:
     """Return the norm of order `p` of the elements over `dim`, `sum(abs(x)**p)**(1/p)`."""
 
@@ -1475,11 +1488,14 @@ def set_default_float(dtype: Any) -> None:
 def set_default_tensor_type(t: Any) -> None:
     """Set the default float to the dtype of an old constructor, such as `mg.DoubleTensor` or its name."""
 
+def set_deterministic_debug_mode(debug_mode: builtins.int | builtins.str) -> None:
+    """Accept PyTorch's setting without effect; see `use_deterministic_algorithms`."""
+
 def set_float32_matmul_precision(precision: builtins.str) -> None:
     """Accept PyTorch's setting without effect: products of float32 always have the precision of float32."""
 
 def set_num_threads(num: builtins.int) -> None:
-    """Share kernels between `num` threads in this Python thread from now on.  Raise ArgumentError out of range."""
+    """Share kernels between `num` threads in this Python thread from now on."""
 
 def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> None:
     """Set how tensors are printed in this process."""

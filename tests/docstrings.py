@@ -20,7 +20,7 @@ MODULES = (
     "minigrad.amp", "minigrad.dist", "minigrad.distributions", "minigrad.autograd", "minigrad.autograd.function",
     "minigrad.autograd.forward_ad", "minigrad.autograd.functional", "minigrad.autograd.graph", "minigrad.cuda",
     "minigrad.cuda.amp", "minigrad.diagnostics", "minigrad.diagnostics.summarizing",
-    "minigrad.nn.utils.parametrizations", "minigrad.quasirandom",
+    "minigrad.nn.utils.parametrizations", "minigrad.quasirandom", "minigrad.signal.windows",
     "minigrad.nn.utils.rnn", "minigrad.optim.lr_scheduler", "minigrad.optim.swa_utils", "minigrad.random",
     "minigrad.utils.checkpoint", "minigrad.utils.dlpack", "minigrad.utils.tensorboard",
     "minigrad.api.interop.array_api", "minigrad.jitting",

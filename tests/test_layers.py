@@ -23,7 +23,7 @@ FLOORS: tuple[dict[str, str], ...] = (
     {"runtime": "runtime declare"},
     {"ops": "ops"},
     {"autodiff": "autodiff func"},
-    {"api": "api cuda quasirandom random linalg special fft"},
+    {"api": "api cuda quasirandom random linalg special fft signal"},
     {"nn": "nn optim amp", "data": "data"},
     {"jit": "jitting", "dist": "dist", "distributions": "distributions", "testing": "testing"},
     {"viz": "viz diagnostics", "torch": "autograd utils distributed cuda.amp"},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -158,6 +160,32 @@ def test_switches_that_have_no_effect() -> None:
     mg.set_float32_matmul_precision("high")
     with pytest.raises(ArgumentError, match="expected 'highest'"):
         mg.set_float32_matmul_precision("low")
+    mg.set_deterministic_debug_mode("warn")
+    assert mg.get_deterministic_debug_mode() == 2 and not mg.is_deterministic_algorithms_warn_only_enabled()
+    with pytest.raises(ArgumentError, match="expected 0, 1, 2"):
+        mg.set_deterministic_debug_mode(3)
+    threads = mg.get_num_threads()
+    mg.set_num_threads(1000)
+    assert threads <= mg.get_num_threads() < 1000
+    mg.set_num_threads(threads)
+    assert not mg.cuda.is_bf16_supported() or mg.cuda.is_available()
+    assert copy.deepcopy(mg.dist) is pickle.loads(pickle.dumps(mg.dist)) is mg.dist
+
+
+def test_an_object_with_dlpack_alone_is_data_and_rows_are_reversed() -> None:
+    x = mg.tensor([[1.0, 2.0], [3.0, 4.0]], device="reference")
+
+    class Foreign:
+        def __dlpack__(self, **arguments: Any) -> Any:
+            return np.arange(3.0).__dlpack__(**arguments)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (1, 0)
+
+    assert mg.tensor(Foreign()).tolist() == [0.0, 1.0, 2.0]
+    assert reversed(x).tolist() == [[3.0, 4.0], [1.0, 2.0]] and reversed(x[0, 0]).item() == 1.0
+    assert x.new(size=(2, 3)).shape == (2, 3) and x.int().type(mg.Tensor).dtype is mg.float32
+    assert mg.chain_matmul(x, x, x).tolist() == (x @ x @ x).tolist() and mg.chain_matmul(x).tolist() == x.tolist()
 
 
 def test_a_resize_orders_the_memory_by_its_format() -> None:

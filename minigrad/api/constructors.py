@@ -68,9 +68,9 @@ def new_empty_strided(
     return empty_strided(size, stride, dtype=dtype or x.dtype, device=where, requires_grad=requires_grad)
 
 
-def new(x: Tensor, *sizes: Any) -> Tensor:
-    """Return `x.new_empty` of several lengths, or `x.new_tensor` of data."""
-    return legacy(sizes, x.dtype, x.device)
+def new(x: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """Return `x.new_empty` of several lengths or of `size`, or `x.new_tensor` of data."""
+    return legacy(sizes if size is None else (*sizes, *size), x.dtype, x.device)
 
 
 def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
@@ -132,6 +132,8 @@ def as_kind(obj: Any) -> tuple[dtypes.DType, str | None]:
                 f"type: dtype must be one of {', '.join(NAMES)}, got {obj!r}; pass 'FloatTensor', for example"
             )
         return NAMES[name], "cuda" if "cuda" in package else None
+    if obj is Tensor:
+        return dtypes.default_float(), None
     if isinstance(obj, TensorType):
         return obj.dtype, obj.device or None
     return dtypes.as_dtype(obj), None

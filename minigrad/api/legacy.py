@@ -85,6 +85,31 @@ def are_deterministic_algorithms_enabled() -> bool:
     return True
 
 
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Return False, always; see `use_deterministic_algorithms`."""
+    return False
+
+
+def get_deterministic_debug_mode() -> int:
+    """Return 2, always, which stands for deterministic results; see `use_deterministic_algorithms`."""
+    return 2
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """Accept PyTorch's setting without effect; see `use_deterministic_algorithms`.
+
+    Raises
+    ------
+    ArgumentError
+        If debug_mode is not 0, 1, 2, "default", "warn" or "error".
+    """
+    if debug_mode not in (0, 1, 2, "default", "warn", "error"):
+        raise ArgumentError(
+            f"set_deterministic_debug_mode: expected 0, 1, 2, 'default', 'warn' or 'error', got {debug_mode!r}; pass "
+            "'error', for example"
+        )
+
+
 def get_float32_matmul_precision() -> str:
     """Return "highest", always; see `set_float32_matmul_precision`."""
     return "highest"

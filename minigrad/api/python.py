@@ -121,6 +121,11 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
     return (views.select(x, dim=0, index=k) for k in range(x.shape[0]))
 
 
+def backwards(x: Tensor) -> Tensor:
+    """Return a tensor with the rows in reverse order, as `reversed(x)`; a scalar is returned as it is."""
+    return views.flip(x, (0,)) if x.layout.shape else x
+
+
 def equal_or_not(x: Tensor, other: Any) -> Any:
     """Return x == other, element by element.
 
@@ -174,5 +179,6 @@ POSITIONS = {
     "__float__": as_float, "__complex__": as_complex, "__int__": as_int, "__trunc__": as_int,
     "__index__": as_index, "__round__": rounded, "__divmod__": floor_and_rest,
     "__bool__": truth, "__len__": length, "__iter__": iterate, "__contains__": contains, "__format__": formatted,
+    "__reversed__": backwards,
     "__eq__": equal_or_not, "__ne__": different_or_not,
 }  # fmt: skip

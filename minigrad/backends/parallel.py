@@ -175,16 +175,18 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(num: int) -> None:
-    """Share kernels between `num` threads in this Python thread from now on.  Raise ArgumentError out of range."""
+    """Share kernels between `num` threads in this Python thread from now on.
+
+    A larger number than NUMBA_NUM_THREADS, by default the number of cores, counts as that number.
+    Raises ArgumentError unless `num` is an int of at least 1.
+    """
     numba = whole_numba()
     limit = int(numba.config.NUMBA_NUM_THREADS)
-    if not isinstance(num, int) or not 1 <= num <= limit:
+    if not isinstance(num, int) or num < 1:
         raise ArgumentError(
-            f"set_num_threads: expected an int from 1 to {limit}, the value of NUMBA_NUM_THREADS, got {num!r}; "
-            f"pass {limit}, for example",
-            n=num,
+            f"set_num_threads: expected an int of at least 1, got {num!r}; pass {limit}, for example", n=num
         )
-    numba.set_num_threads(num)
+    numba.set_num_threads(min(num, limit))
 
 
 def whole_numba() -> Any:

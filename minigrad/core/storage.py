@@ -29,6 +29,7 @@ from minigrad.core.dtype import (
     fit_number,
     int64,
     to_logical,
+    uint8,
 )
 from minigrad.core.host_memory import aligned
 from minigrad.errors import DeviceError, IndexOutOfRange, StorageError
@@ -125,12 +126,16 @@ class Storage(Block):
     def from_file(path: str | os.PathLike[str], dtype: DTypeLike, numel: int | None = None, *, shared: bool) -> Storage:
         """Return a storage over a memory-mapped file: its first `numel` elements, or all elements.
 
-        shared: whether writes change the file; if False, only this process sees its writes.
+        shared: whether writes change the file, which then grows to `numel` elements or is created; if False, only this
+        process sees its writes.
 
         Raises:
             StorageError: the file is empty or too short, or its size is not a multiple of the element size.
         """
         wanted = as_dtype(dtype)
+        if shared and numel is not None:
+            with open(path, "ab") as file:
+                file.truncate(max(numel * wanted.itemsize, os.path.getsize(path)))
         size = os.path.getsize(path)
         needed = size if numel is None else numel * wanted.itemsize
         if not 0 < needed <= size or needed % wanted.itemsize:
@@ -172,6 +177,10 @@ class Storage(Block):
                 whole.others = made | {dtype: weakref.ref(shown)}
         return shown
 
+    def untyped(self) -> Storage:
+        """Return the storage as bytes, as `x.untyped_storage()` does."""
+        return self.seen_as(uint8)
+
     @property
     def nbytes(self) -> int:
         """The number of bytes of the buffer, including the memory behind its elements."""
@@ -199,11 +208,13 @@ class Storage(Block):
         """Return the number of elements."""
         return self.numel
 
-    def __getitem__(self, index: int) -> bool | int | float | complex:
-        """Return one element as a Python number.
+    def __getitem__(self, index: Any) -> Any:
+        """Return one element as a Python number, or a list of the elements of a slice.
 
         The index is checked.  This is slow and meant for inspection.
         """
+        if isinstance(index, slice):
+            return [self[k] for k in range(*index.indices(self.numel))]
         if not isinstance(self.buffer, np.ndarray):
             raise DeviceError(
                 f"storage: the elements of a storage on {self.device} cannot be read one by one; copy the tensor with "

@@ -16,6 +16,7 @@ from minigrad.cuda.facts import (
     get_device_name,
     get_device_properties,
     is_available,
+    is_bf16_supported,
     manual_seed,
     manual_seed_all,
     max_memory_allocated,
@@ -36,8 +37,8 @@ from minigrad.declare.names import listed
 
 __all__ = [
     "Event", "Kernel", "Stream", "current_device", "current_stream", "default_stream", "deterministic", "device_count",
-    "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "is_available", "kernel",
-    "manual_seed", "manual_seed_all",
+    "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "is_available",
+    "is_bf16_supported", "kernel", "manual_seed", "manual_seed_all",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
     "memory_stats", "reset_peak_memory_stats", "set_device", "set_stream", "stream", "synchronize",
 ]  # fmt: skip

@@ -122,6 +122,14 @@ def get_device_capability(device: Device | str | int | None = None) -> tuple[int
     return current_runtime(device).properties.capability
 
 
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Return whether a CUDA device is available: kernels convert bfloat16 if the device has no such instructions.
+
+    including_emulation: False asks for these instructions, which a compute capability of at least 8.0 has.
+    """
+    return is_available() and (including_emulation or get_device_capability() >= (8, 0))
+
+
 def synchronize(device: Device | str | int | None = None) -> None:
     """Wait until all work of a device has ended.
 

@@ -52,7 +52,6 @@ INSTEAD: Final = {
     "multiprocessing": SPAWNED,
     "overrides": "there is no __torch_function__; write mg.Function, or an op with @mg.composed()",
     "profiler": "mg.viz.memory draws memory, mg.explain lists kernels, and the module timeit measures times",
-    "signal": "SciPy and NumPy have windows and filters; convert arrays with mg.from_numpy",
     "version": "write mg.__version__",
     "pmap": "start one process per part of the batch; mg.dist combines the gradients",
     "lax": "mg.func has scan, while_loop, cond, map and associative_scan; mg.where selects by element",

@@ -423,7 +423,7 @@ def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:
 def composed(
     *, namespace: Namespace = None, method: bool | None = None, in_place: bool = False, out: bool | None = None,
     floats: bool = False, of: Callable[..., Any] | None = None, writes: tuple[str, ...] = (),
-    channels_last: bool = False, spelled: Callable[..., Any] | None = None,
+    channels_last: bool = False, spelled: Callable[..., Any] | None = None, older: tuple[str, ...] = (),
 ) -> Callable[..., Function]:  # fmt: skip
     """Declare an op that is composed of other ops: the body is its definition, in tensor code.
 
@@ -444,6 +444,8 @@ def composed(
         Whether the results have PyTorch's channels-last format if the first operand has it.
     spelled : function, optional
         Function of all arguments that returns them, or those of a call that is spelled in another form.
+    older : tuple of str, default ()
+        Keywords that PyTorch's older form takes as numbers between the operands, as in `addcmul(x, value, y, z)`.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -467,6 +469,9 @@ def composed(
             if spelled is not None:
                 parameters = ", ".join([p.name for p in signature.parameters])
                 lines, names["spelled"] = [f"{parameters} = {HIDDEN}spelled({parameters})", *lines], spelled
+            if older:
+                read = f"return {HIDDEN}older(({', '.join(op.operands)}, *{HIDDEN}more), out)"
+                lines, names["older"] = [f"if {HIDDEN}more:\n        {read}", *lines], forms.older_form(op, public, older)
             return lines, names
 
         returned = function.__annotations__.get("return", EMPTY)

@@ -190,6 +190,25 @@ def several(op: Op, name: str, arguments: tuple[Any, ...], named: Any, missing: 
     return tuple(arguments[0]) if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)) else arguments
 
 
+def older_form(op: Op, public: Callable[..., Any], keywords: tuple[str, ...]) -> Callable[..., Any]:
+    """Return a function that reads the positional arguments of PyTorch's older form, and calls the public function.
+
+    The numbers among the arguments are the first of the keywords, as in `addmm(beta, input, alpha, mat1, mat2)`.
+    """
+
+    def read(arguments: tuple[Any, ...], out: Any) -> Any:
+        numbers = [x for x in arguments if isinstance(x, (bool, int, float, complex))]
+        if len(arguments) - len(numbers) != len(op.operands) or len(numbers) > len(keywords):
+            raise TypeError(
+                f"{op.label}() takes {len(op.operands)} positional arguments but {len(arguments)} were given; pass "
+                f"{keywords[0]}=... by name"
+            )
+        tensors = [x for x in arguments if not isinstance(x, (bool, int, float, complex))]
+        return public(*tensors, **dict(zip(keywords, numbers)), out=out)
+
+    return read
+
+
 # ---- composed ops ---------------------------------------------------------------------------------------------------
 
 

@@ -211,7 +211,7 @@ def written(
             star = True
             continue
         if p.kind is KEYWORD and not star:
-            spelled.append("*")
+            spelled.append(f"*{HIDDEN}more" if "older" in used else "*")
         star = star or p.kind in (KEYWORD, SEVERAL)
         if p.default is EMPTY and not star and (absent or p.name in other_names):
             spelled.append(f"{p.name}={HIDDEN}missing")  # Python requires a default after a parameter that has one

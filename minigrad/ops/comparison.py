@@ -31,7 +31,7 @@ def isclose(
     expect_same("dtype", "isclose", input=input, other=other)
     a, b = input.detach(), other.detach()
     alike = a == b
-    if equal_nan and a.dtype.is_float:
+    if equal_nan and a.dtype.is_inexact:
         alike = alike | ((a != a) & (b != b))
     if not (rtol or atol) or a.dtype.kind == "bool":
         return alike

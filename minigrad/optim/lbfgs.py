@@ -17,6 +17,7 @@ from minigrad.optim import lists
 from minigrad.optim.linesearch import strong_wolfe
 from minigrad.optim.optimizer import Optimizer, Params
 from minigrad.optim.states import expect_rate
+from minigrad.optim.stepping import in_pairs
 from minigrad.runtime.recording import enable_grad, no_grad
 from minigrad.runtime.tensor import Tensor
 
@@ -96,15 +97,17 @@ class LBFGS(Optimizer):
 
     # ---- all parameters as one vector ----
 
+    complexes = True
+
     def gradient(self) -> Any:
-        """Return all gradients as one vector; a missing gradient counts as zeros."""
+        """Return all gradients as one vector; a missing gradient counts as zeros, a complex number as its two parts."""
         zeros_like, cat = namespaces[MG]["zeros_like"], namespaces[MG]["cat"]
         parts = [zeros_like(p.detach()) if p.grad is None else p.grad.detach() for p in self.parameters()]
-        return cat([part.reshape(-1) for part in parts])
+        return cat([in_pairs((part,))[0].reshape(-1) for part in parts])
 
     def move(self, length: float, direction: Any) -> None:
         """Add `length * direction` to the parameters, in one launch."""
-        start, parts, params = 0, [], list(self.parameters())
+        start, parts, params = 0, [], [in_pairs((p,))[0] for p in self.parameters()]
         for p in params:
             parts.append(direction[start : start + p.numel()].reshape(p.shape))
             start += p.numel()

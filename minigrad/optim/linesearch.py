@@ -21,7 +21,7 @@ class Point(NamedTuple):
 def cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
     """Return the minimizer, within bounds, of the cubic that fits losses and derivatives of two points.
 
-    By default, the bounds are the two points.
+    By default, the bounds are the two points.  A line, which has no minimizer, yields the middle of the bounds.
     """
     low, high = bounds if bounds is not None else (min(a.length, b.length), max(a.length, b.length))
     d1 = a.descent + b.descent - 3 * (a.loss - b.loss) / (a.length - b.length)
@@ -30,7 +30,10 @@ def cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None)
         return (low + high) / 2.0
     d2 = math.sqrt(square)
     near, far = (a, b) if a.length <= b.length else (b, a)
-    part = (far.descent + d2 - d1) / (far.descent - near.descent + 2 * d2)
+    bend = far.descent - near.descent + 2 * d2
+    if not bend:
+        return (low + high) / 2.0
+    part = (far.descent + d2 - d1) / bend
     return min(max(far.length - (far.length - near.length) * part, low), high)
 
 

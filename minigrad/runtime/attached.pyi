@@ -185,6 +185,9 @@ class Attached:
     def __repr__(self) -> builtins.str:
         """Return `tensor([3., 1., 4.])`, with dtype, device, name and op where they are not the defaults."""
 
+    def __reversed__(self) -> Tensor:
+        """Return a tensor with the rows in reverse order, as `reversed(x)`; a scalar is returned as it is."""
+
     def __rfloordiv__(self, other: Any) -> Tensor:
         """Return `floor_divide` with the tensor as the second operand."""
 
@@ -1645,8 +1648,8 @@ class Attached:
     def nelement(self) -> builtins.int:
         """Return the number of elements."""
 
-    def new(self, *sizes: Any) -> Tensor:
-        """Return `x.new_empty` of several lengths, or `x.new_tensor` of data."""
+    def new(self, *sizes: Any, size: Any = ...) -> Tensor:
+        """Return `x.new_empty` of several lengths or of `size`, or `x.new_tensor` of data."""
 
     def new_empty(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Return `mg.empty` of a size, of the dtype and on the device of x."""
@@ -1674,6 +1677,9 @@ class Attached:
 
     def nonzero(self, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
         """Return the indices of all nonzero elements as an int64 matrix, with one row per element."""
+
+    def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = ..., out: Tensor | None = ...) -> Tensor:
+        """Return the indices of the first `size` nonzero elements as an int64 matrix, with one row per element."""
 
     def norm(self, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., dtype: Any = ...) -> Tensor:
         """Return the norm of order `p` over `dim`; see `mg.norm`."""

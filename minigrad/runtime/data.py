@@ -65,6 +65,9 @@ def store(
         refuse_masked(name, data)
         values = np.asarray(data)
         source = as_dtype(values.dtype)
+    elif hasattr(data, "__dlpack__"):
+        values = np.from_dlpack(data)
+        source = as_dtype(values.dtype)
     else:
         if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
             data = list(data)  # this also converts a range or a deque

@@ -399,7 +399,9 @@ def test_a_mapped_file_is_written_only_if_shared(tmp_path):
     del shared
     assert np.fromfile(path, np.float32).tolist() == [0, 7, 2, 3]
     with pytest.raises(StorageError, match=r"expected 5 float32 elements of 4 bytes, but .* has 16 bytes"):
-        Storage.from_file(path, "f32", 5, shared=True)
+        Storage.from_file(path, "f32", 5, shared=False)
+    assert Storage.from_file(path, "f32", 5, shared=True)[2:] == [2.0, 3.0, 0.0] and path.stat().st_size == 20
+    assert Storage.from_file(tmp_path / "new", "f32", 2, shared=True).untyped()[:3] == [0, 0, 0]
 
 
 def test_element_access_is_checked():

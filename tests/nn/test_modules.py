@@ -662,3 +662,8 @@ def test_a_full_backward_hook_runs_once_under_double_backward():
     y.backward(retain_graph=True)
     y.backward()
     assert len(calls) == 3
+
+
+def test_the_children_of_a_sequence_are_not_names_for_completion() -> None:
+    net = mg.nn.Sequential(mg.nn.ReLU())
+    assert "0" not in dir(net) and {"forward", "training"} <= set(dir(net))

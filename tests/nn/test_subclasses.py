@@ -171,3 +171,18 @@ def test_files_of_layers_have_pytorchs_names_too() -> None:
         assert getattr(import_module(f"minigrad.nn.modules.{name}"), layer) is getattr(mg.nn, layer)
         assert getattr(mg.nn.modules, name).__name__ == f"minigrad.nn.modules.{name}"
     assert mg.nn.modules.utils._ntuple(2)(3) == mg.nn.modules.utils._pair(3) == (3, 3)
+
+
+def test_an_init_passes_its_arguments_on_if_the_class_asks_for_it(lib: Any) -> None:
+    class Sized:
+        def __init__(self, size: int = 0) -> None:
+            self.size = size
+
+    class Layer(lib.nn.Module, Sized):
+        call_super_init = True
+
+        def __init__(self) -> None:
+            super().__init__(size=5)
+            self.inner = lib.nn.Linear(2, 1)
+
+    assert Layer().size == 5 and len(list(Layer().parameters())) == 2

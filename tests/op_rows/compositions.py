@@ -302,6 +302,8 @@ PRODUCTS = [
     _row("matrix_power", lambda x: mg.linalg.matrix_power(x, 3), lambda x: x @ x @ x, ("unit", (2, 3, 3))),
     _row("multi_dot", lambda a, b, c: mg.linalg.multi_dot([a, b, c]), lambda a, b, c: a @ b @ c, ("real", (2, 4)),
          ("real", (4, 1)), ("real", (1, 3))),
+    _row("chain_matmul", mg.chain_matmul, lambda a, b, c: a @ b @ c, ("real", (2, 4)), ("real", (4, 1)),
+         ("real", (1, 3))),
 ]  # fmt: skip
 STATISTICS = [
     _row("nansum", lambda x: mg.nansum(x, 1), lambda x: x.sum(1), A, ops=("nansum",)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import over
 from running import requests_of
 
 import minigrad as mg
@@ -53,3 +54,36 @@ def test_the_value_of_a_product_scales_it_and_writes_where_it_is_told():
 def test_an_interpolation_ends_exactly_where_it_is_told():
     a, b = mg.tensor([1e8], device="reference"), mg.tensor([0.1], device="reference")
     assert mg.lerp(a, b, 1.0).tolist() == b.tolist() and mg.lerp(a, b, 0.0).tolist() == a.tolist()
+
+
+X, A, B = (mg.full((2, 2), value, device="reference") for value in (1.0, 3.0, 4.0))
+BATCH = A.reshape(1, 2, 2)
+
+
+@over(("call", "value"), [
+    pytest.param(lambda: mg.addcmul(X, 2, A, B), 25, id="addcmul"),
+    pytest.param(lambda: X.addcdiv(2, A, B), 2.5, id="addcdiv"),
+    pytest.param(lambda: X.clone().addcmul_(-1, A, B), -11, id="addcmul_"),
+    pytest.param(lambda: mg.addmm(2, X, 3, A, B), 74, id="addmm"),
+    pytest.param(lambda: X.addmm(2, A, B), 26, id="addmm-beta"),
+    pytest.param(lambda: X[0].addmv(2, 3, A, B[0]), 74, id="addmv"),
+    pytest.param(lambda: X.addr(2, 3, A[0], B[0]), 38, id="addr"),
+    pytest.param(lambda: X.clone().addbmm_(2, 3, BATCH, BATCH), 56, id="addbmm_"),
+    pytest.param(lambda: mg.baddbmm(2, BATCH, 3, BATCH, BATCH), 60, id="baddbmm"),
+])  # fmt: skip
+def test_numbers_between_the_operands_are_the_factors_of_pytorchs_older_forms(call, value):
+    np.testing.assert_array_equal(call().numpy().ravel()[:2], [value] * 2)
+
+
+def test_an_older_form_with_another_count_of_arguments_is_refused():
+    for wrong in (lambda: mg.addcmul(X, A, B, 2, 3), lambda: mg.addcmul(X, 2, 3, A, B), lambda: X.addmm(A, B, A)):
+        with pytest.raises(TypeError, match="takes 3 positional arguments but . were given"):
+            wrong()
+
+
+def test_an_outer_product_of_booleans_is_added_by_or():
+    x = mg.tensor([[True, False], [False, False]], device="reference")
+    a, b = mg.tensor([True, False], device="reference"), mg.tensor([False, True], device="reference")
+    assert mg.addr(x, a, b).tolist() == [[True, True], [False, False]]
+    assert mg.addr(x, a, b, beta=0).tolist() == [[False, True], [False, False]]
+    assert mg.addr(x, a, b, alpha=0).tolist() == x.tolist()

@@ -238,3 +238,11 @@ def test_reflections_have_gradients():
     assert gradcheck(lambda A, C: mg.ormqr(*mg.geqrf(A), C, transpose=True), (A, C))
     assert gradcheck(lambda A: linalg.householder_product(*mg.geqrf(A)), A)
     assert gradcheck(lambda A: mg.geqrf(A)[0] * 2j, A)
+
+
+def test_complex_numbers_with_a_nan_are_close_only_if_asked():
+    z = mg.tensor([complex(math.nan, 1), complex(0, math.nan), 1j, complex(math.inf, 0)], device="reference")
+    w = mg.tensor([complex(2, math.nan), 1, 1j, complex(math.inf, 0)], device="reference")
+    assert mg.isclose(z, w, equal_nan=True).tolist() == [True, False, True, True]
+    assert mg.isclose(z, w).tolist() == [False, False, True, True]
+    assert mg.allclose(z, z, equal_nan=True) and not mg.allclose(z, z)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -160,3 +161,24 @@ def test_many_computed_values_have_the_dtype_and_device_that_are_named() -> None
 
 def test_many_computed_values_are_on_the_default_device(reference: None) -> None:
     assert str(mg.linspace(0, 1, 5001).device) == str(mg.tril_indices(80, 90).device) == "reference"
+
+
+def test_symmetric_windows_are_those_of_their_formulas() -> None:
+    windows, half = mg.signal.windows, math.exp(-0.5)
+    for name, options, values in (
+        ("bartlett", {}, [0, 0.5, 1, 0.5, 0]), ("hann", {}, [0, 0.5, 1, 0.5, 0]),
+        ("hamming", {}, [0.08, 0.54, 1, 0.54, 0.08]), ("general_hamming", {"alpha": 0.6}, [0.2, 0.6, 1, 0.6, 0.2]),
+        ("general_cosine", {"a": [1, 2]}, [-1, 1, 3, 1, -1]), ("blackman", {}, [0, 0.34, 1, 0.34, 0]),
+        ("cosine", {}, [math.sin(math.pi * k / 10) for k in (1, 3, 5, 7, 9)]),
+        ("exponential", {"tau": 2}, [math.exp(-1), half, 1, half, math.exp(-1)]),
+        ("gaussian", {"std": 1}, [math.exp(-2), half, 1, half, math.exp(-2)]),
+        ("kaiser", {"beta": 0}, [1] * 5), ("nuttall", {}, [0.0003628, 0.2269824, 1, 0.2269824, 0.0003628]),
+    ):  # fmt: skip
+        window, options = getattr(windows, name), {**options, "dtype": mg.float64, "device": "reference"}
+        assert window(5, **options).tolist() == pytest.approx(values, abs=1e-12), name
+        assert window(4, sym=False, **options).tolist() == pytest.approx(values[:4], abs=1e-12) or name == "cosine"
+        assert window(1, **options).tolist() == [1.0] and window(0, **options).tolist() == []
+    with pytest.raises(mg.errors.ArgumentError, match="tau must be above 0"):
+        windows.exponential(3, tau=0)
+    with pytest.raises(mg.errors.DTypeError, match="floating"):
+        windows.hann(3, dtype=mg.int64)

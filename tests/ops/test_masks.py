@@ -133,3 +133,11 @@ def test_a_second_derivative_goes_through_a_mask() -> None:
 def test_wrong_masks_are_named(call: Any, error: Any, text: str) -> None:
     with pytest.raises(error, match=text):
         call(mg.zeros(2, 3), mg.ones(2, 3) > 0)
+
+
+def test_a_fixed_number_of_positions_is_cut_off_or_filled_up() -> None:
+    x = mg.tensor([[0, 7], [8, 0]], device="reference")
+    assert mg.nonzero_static(x, size=1).tolist() == [[0, 1]]
+    assert x.nonzero_static(size=3, fill_value=9).tolist() == [[0, 1], [1, 0], [9, 9]]
+    with pytest.raises(mg.errors.ArgumentError, match="size"):
+        mg.nonzero_static(x, size=-1)

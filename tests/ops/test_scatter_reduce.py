@@ -137,3 +137,24 @@ def test_scatter_takes_a_number_by_pytorchs_name() -> None:
     for wrong in ({}, {"src": x, "value": 1.0}):
         with pytest.raises(mg.ArgumentError, match="either src or value"):
             mg.scatter(x, 0, index, **wrong)
+
+
+def test_complex_elements_are_multiplied_and_averaged_with_gradients() -> None:
+    x, src = tensor([1 + 1j, 2, 9], "complex128"), tensor([1j, 2, 3 - 1j, 0], "complex128")
+    index = tensor(INDEX, "int64")
+    assert x.scatter_reduce(0, index[:3], src[:3], "prod").tolist() == [-2 + 2j, 6 - 2j, 9]
+    assert x.scatter(0, index[:2], src[:2], reduce="multiply").tolist() == [-2 + 2j, 2, 9]
+    assert x.scatter_reduce(0, index, src, "mean", include_self=False).tolist()[1:] == [3 - 1j, 9]
+    for reduce in ("prod", "mean"):
+        call = lambda x, src: mg.scatter_reduce(x, 0, index, src, reduce)  # noqa: B023, E731
+        assert gradcheck(call, (x.requires_grad_(), src.requires_grad_()))
+    with pytest.raises(DTypeError, match="complex"):
+        mg.scatter_reduce(x, 0, index, src, "amax")
+
+
+def test_a_slice_without_dims_is_written_at_one_position() -> None:
+    x, value = tensor([1.0, 2.0, 3.0]).requires_grad_(), tensor(7.0).requires_grad_()
+    for index in (tensor(1, "int64"), tensor([1], "int64")):
+        y = x.index_copy(0, index, value)
+        assert y.tolist() == [1.0, 7.0, 3.0]
+        assert [g.tolist() for g in mg.autograd.grad(y.sum(), (x, value))] == [[1.0, 0.0, 1.0], 1.0]

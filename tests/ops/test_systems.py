@@ -257,3 +257,9 @@ def test_other_operands_are_refused() -> None:
         linalg.solve(wide[:, :2], tensor(random(2, 2), dtype="float32"))
     with pytest.raises(ArgumentError, match="pivot must be True"):
         linalg.lu(wide, pivot=False)
+
+
+def test_the_condition_of_singular_and_other_matrices_has_no_error() -> None:
+    A = mg.tensor([[[2.0, 0.0], [0.0, 4.0]], [[1.0, 1.0], [1.0, 1.0]]], device="reference")
+    for p, value in ((1, 2.0), (-math.inf, 0.5), ("fro", 2.5), ("nuc", 6 * 0.75)):
+        assert mg.linalg.cond(A, p).tolist() == pytest.approx([value, math.inf]), p

@@ -66,3 +66,35 @@ def test_steps_are_pytorchs(options: dict[str, Any]) -> None:
     np.testing.assert_allclose(x.detach().numpy(), y.detach().numpy(), rtol=1e-9)
     for count in ("func_evals", "n_iter"):
         assert ours.state[x][count] == theirs.state[y][count]
+
+
+def test_a_loss_that_is_a_line_is_left_without_an_error() -> None:
+    x = mg.Var([1.0, 2.0], dtype="float64", device="reference")
+    optimizer = mg.optim.LBFGS([x], max_iter=3, line_search_fn="strong_wolfe")
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = x.sum()
+        loss.backward()
+        return loss
+
+    first = optimizer.step(closure).item()
+    assert first == 3.0 and closure().item() < first
+
+
+def test_a_complex_parameter_moves_like_its_pairs_of_real_numbers() -> None:
+    pairs = mg.Var([START, [2.0, 0.5]], dtype="float64", device="reference")
+    numbers = mg.Var([complex(*START), 2 + 0.5j], dtype="complex128", device="reference")
+    losses = []
+    for x in (pairs, numbers):
+        optimizer = mg.optim.LBFGS([x], max_iter=4, line_search_fn="strong_wolfe")
+
+        def closure(x: Any = x, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = valley(mg.view_as_real(x).reshape(-1) if x.is_complex() else x.reshape(-1))
+            loss.backward()
+            return loss
+
+        losses.append([optimizer.step(closure).item() for _ in range(3)])
+    assert losses[0] == pytest.approx(losses[1]) and losses[0][-1] < losses[0][0]
+    np.testing.assert_allclose(mg.view_as_real(numbers.detach()).numpy(), pairs.detach().numpy())

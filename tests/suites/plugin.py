@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import signal
 import sys
 import unittest
@@ -24,6 +25,8 @@ SECONDS = 60
 HELPERS = ("common_utils", "common_cuda", "common_mkldnn", "common_nn")
 results = Path(os.environ["SUITES_RESULTS"])
 seen: dict[str, str] = {}
+compared: set[str] = set()
+WARNINGS = re.compile(r"assert.*(len\((w|ws|warning_list|warns|record)\)|\b(w|ws|warns)\[)")
 
 
 class AnyError:
@@ -73,7 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.path.append(folder)
     for helper in HELPERS:
         real = importlib.import_module(f"torch.testing._internal.{helper}")
-        real.__getattr__ = replaced.missing(real)    # type: ignore[method-assign]
+        real.__getattr__ = replaced.missing(real)  # type: ignore[method-assign]
     if os.environ["SUITES_AS"] == "torch":
         return
     replaced.install(folder)
@@ -82,6 +85,20 @@ def pytest_configure(config: pytest.Config) -> None:
     case.assertRaisesRegexp = case.assertRaisesRegex
     case.assertWarns, case.assertWarnsRegex = any_warning(1), any_warning(2)
     case.assertWarnsOnceRegex = case.assertWarnsRegex
+
+
+def unwind(cls: Any) -> None:
+    """Replace `super(self.__class__, self).setUp()`, which calls itself where a helper derives from the test's class."""
+    for name in ("setUp", "tearDown"):
+        if "__class__" in getattr(vars(cls).get(name), "__code__", late.__code__).co_names:
+            setattr(cls, name, lambda self, name=name: getattr(super(cls, self), name)())
+
+
+def written_in(item: Any) -> Path:
+    """Return the file that defines a test, which another file may import."""
+    module = sys.modules.get(getattr(item.obj, "__module__", ""))
+    file = Path(getattr(module, "__file__", None) or item.path)
+    return file if file.is_relative_to(os.environ["SUITES_FOLDER"]) else item.path
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -93,14 +110,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     chosen = scope.few(names) if os.environ.get("FEW") == "1" else set(names)
     only = os.environ.get("SUITES_ONLY")
     chosen &= set(Path(only).read_text(encoding="utf-8").splitlines()) if only else chosen
+    for cls in {cls for item in items for cls in item.cls.__mro__}:  # type: ignore[attr-defined]
+        unwind(cls)
+    kept = []
     for item in items:
-        if item.path not in texts:
-            texts[item.path], known[item.path] = scope.sources(item.path), {}
-    items[:] = [
-        item for item in items
-        if item.nodeid in chosen and item.nodeid not in done
-        and not scope.outside(item.name, texts[item.path], known[item.path])
-    ]  # fmt: skip
+        path = written_in(item)
+        if path not in texts:
+            texts[path], known[path] = scope.sources(path), {}
+        if item.nodeid in chosen and item.nodeid not in done and not scope.outside(item.name, texts[path], known[path]):
+            kept.append(item)
+    items[:] = kept
 
 
 def late(*_: Any) -> None:
@@ -129,9 +148,17 @@ def pytest_runtest_protocol(item: pytest.Item) -> Any:
         write(item.nodeid, *seen.pop(item.nodeid, "skipped\n").split("\n", 1))
 
 
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Note a failure at a line of the test that compares recorded warnings."""
+    lines = [str(entry.statement) for entry in call.excinfo.traceback] if call.excinfo else []
+    if any(WARNINGS.search(line) for line in lines):
+        compared.add(item.nodeid)
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Remember the outcome of a test: that of its call, or a failure before or after it."""
     if report.when == "call" or report.outcome == "failed":
         crash = getattr(report.longrepr, "reprcrash", None)
         outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
+        outcome = "warnings" if report.nodeid in compared else outcome
         seen[report.nodeid] = f"{outcome}\n{crash.message if crash else ''}"

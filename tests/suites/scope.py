@@ -13,14 +13,21 @@ from collections.abc import Iterable
 from pathlib import Path
 
 OUTSIDE = re.compile(
-    r"sparse_|is_sparse|Sparse|[.]sparse\b|sparse=True|quanti[sz]e|nested_tensor|jagged|mkldnn|FakeTensor|TwoTensor"
+    r"sparse_|_sparse|Sparse|[.]sparse\b|sparse=True|quanti[sz]e|nested_tensor|jagged|mkldnn|FakeTensor|TwoTensor"
     r"|torch[.](jit|fx|compile|package|hub|overrides|ao|export|library|ops|multiprocessing)\b|dynamo|inductor"
     r"|[\"']meta[\"']|[\"'](cuda|mps|xla)[:\"'][)]|TorchDispatchMode|__torch_|profile|float8|complex32|chalf|crossref"
-    r"|\b(?!self\b|cls\b)\w+[.]_(?!saved)[a-z]\w*|[\])][.]_(?!saved)[a-z]|import _"
+    r"|\b(?!self\b|cls\b)\w+[.]_(?!saved)[a-zA-Z]\w*|[\])][.]_(?!saved)[a-z]|import _"
     r"|[(] *_[a-z]\w*=|, _[a-z]\w*=|functionalize"
 )
 OUTSIDE_NAME = re.compile(r"sparse|complex32|float8|quint|qint|named_tensor|_meta|cuda|nested|jit|dynamo|profiler|fx_")
-KINDS = {"bool": "bool", "uint8": "uint8", "int": "int64", "float": "float32", "bfloat": "float32", "complex": "complex64"}
+KINDS = {
+    "bool": "bool",
+    "uint8": "uint8",
+    "int": "int64",
+    "float": "float32",
+    "bfloat": "float32",
+    "complex": "complex64",
+}
 DTYPE = re.compile(r"_(bool|uint8|uint(?=16|32|64)|int|float|bfloat|complex)(\d*)")
 
 

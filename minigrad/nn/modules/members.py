@@ -103,6 +103,9 @@ class Members:
             changes.count += self.__dict__[kind].pop(name, None) is not None
         object.__delattr__(self, name)
 
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.isdigit()]  # the modules of a Sequential are x[0]
+
     def _enter(self, kind: str, name: str, value: Any, persistent: bool = True) -> None:
         """Register a value as a member of one kind, and of no other kind."""
         d = self.__dict__

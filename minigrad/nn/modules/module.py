@@ -75,8 +75,13 @@ class Module(Shown, Movable):
     # For each input with a size that the constructor received: the index of the input, the parameter, and the dim.
     _sizes: tuple[tuple[int, str, int], ...] = ()
 
+    # Whether `__init__` passes its arguments to the next base class, in a class with other bases than `Module`.
+    call_super_init: bool = False
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if args or kwargs:
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+        elif args or kwargs:
             raise DeclarationError(
                 f"{type(self).__name__}: this class accepts no arguments, got "
                 f"{', '.join([*map(repr, args), *kwargs])}; define __init__ with these parameters"

@@ -68,9 +68,6 @@ class ParameterList(Module):
     def __iadd__(self, parameters: Iterable[Any]) -> Self:
         return self.extend(parameters)
 
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name.isdigit()]
-
     def append(self, value: Any) -> Self:
         """Add a value at the end, and return the list."""
         self._size += 1

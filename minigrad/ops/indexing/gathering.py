@@ -237,6 +237,9 @@ def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tens
     linear=joint("input", "source"),
     batch=lambda input, index, source, *, dim, batch, flags: _copy_batch(input, index, source, dim, flags, batch),
     method=True, in_place=True, complex=True,
+    otherwise=lambda input, dim, index, source, out: (
+        None if source.ndim or input.ndim != 1 else index_copy(input, dim, index, reshape(source, (1,)), out=out)
+    ),
 )  # fmt: skip
 def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor):
     """Return input with the slices at the positions in the vector `index` along `dim` replaced by those of source.

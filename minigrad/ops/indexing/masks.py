@@ -17,7 +17,7 @@ from minigrad.core.conditions import Boolean, Like, expect_shape
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.plan import pieces
 from minigrad.core.requests import Locate, Tally
-from minigrad.core.roles import Flag, Size
+from minigrad.core.roles import Flag, Int, Size
 from minigrad.core.shape import broadcast_shapes, numel
 from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.rules import index_dtype, joint
@@ -25,6 +25,7 @@ from minigrad.errors import GradientError, MinigradError, ShapeError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.batch_rules import stretched
 from minigrad.ops.casting import cast, clone
+from minigrad.ops.creation import full
 from minigrad.ops.indexing.gathering import index_add, index_select, select_batch, zeros_of
 from minigrad.ops.indexing.sorting import argsort
 from minigrad.ops.pointwise.blends import clamp_between
@@ -32,6 +33,7 @@ from minigrad.ops.pointwise.compare import ne, where
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import any as any_of
 from minigrad.ops.reduction.sums import sum
+from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.views import expand, narrow, reshape, select
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
@@ -247,6 +249,17 @@ def nonzero(input: Tensor, *, as_tuple: Flag = False) -> Any:
     if not input.layout.shape and not as_tuple:
         return matrix[:, :0]
     return tuple([select(matrix, 1, d) for d in range(x.ndim)]) if as_tuple else matrix
+
+
+@composed()
+def nonzero_static(input: Tensor, *, size: Size, fill_value: Int = -1) -> Tensor:
+    """Return the indices of the first `size` nonzero elements as an int64 matrix, with one row per element.
+
+    fill_value: the value of the rows that remain if there are fewer nonzero elements.
+    """
+    found = nonzero(input)[:size]
+    rest = size - found.shape[0]
+    return cat([found, full((rest, input.ndim), fill_value, dtype=int64, device=input.device)]) if rest else found
 
 
 @composed()

@@ -130,9 +130,9 @@ def counted(shape: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
 
 def average(total: Tensor, count: Tensor, include_self: bool) -> Tensor:
     """Return the means from the sums and the counts of source elements; integers are rounded down."""
-    count = cast(count, dtype=total.dtype if total.dtype.is_float else int64)
+    count = cast(count, dtype=total.dtype.to_real() if total.dtype.is_inexact else int64)
     count = count + 1 if include_self else where(count > 0, count, number(1, count.dtype, count.device))
-    return total / count if total.dtype.is_float else floor_divide(total, count)
+    return total / count if total.dtype.is_inexact else floor_divide(total, count)
 
 
 # ---- products -------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def average(total: Tensor, count: Tensor, include_self: bool) -> Tensor:
         None,
         lambda g, input, index, src, *, dim: gather(g * input, dim, index) * others(src, dim, index, input.shape[dim]),
     ),
-    batch="along", namespace=(), label="scatter_reduce",
+    batch="along", namespace=(), label="scatter_reduce", complex=True,
 )  # fmt: skip
 def scatter_product(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
     """Return each element of input times all elements of src with its position.

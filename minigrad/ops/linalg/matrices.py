@@ -220,6 +220,12 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     return reshape(y, (*first.shape[:-1], *(last.shape[1:])))
 
 
+@composed(namespace=MG, method=False)
+def chain_matmul(*matrices: Annotated[Tensor, Ndim(2)]) -> Tensor:
+    """Return the product of matrices; this is PyTorch's older form of `linalg.multi_dot`, which takes a list."""
+    return multi_dot(matrices) if len(matrices) > 1 else clone(matrices[0])
+
+
 def chained(chain: list[Tensor], sizes: list[int], known: Known, start: int, end: int) -> Tensor:
     """Return the product of the matrices from `start` to `end` of a chain, computed in the cheapest order."""
     if end - start == 1:

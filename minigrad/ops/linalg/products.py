@@ -247,7 +247,7 @@ def with_factors(c: Tensor, a: Tensor, b: Tensor, alpha: Any, beta: Any) -> Tens
     return result
 
 
-@composed(of=add_product, in_place=True)
+@composed(of=add_product, in_place=True, older=("beta", "alpha"))
 def addmm(input: Tensor, mat1: Matrix, mat2: Matrix, *, beta: Factor = 1, alpha: Factor = 1) -> Tensor:
     """Return beta * input + alpha * mat1 @ mat2, computed in one kernel.
 
@@ -258,13 +258,13 @@ def addmm(input: Tensor, mat1: Matrix, mat2: Matrix, *, beta: Factor = 1, alpha:
     return with_factors(input, mat1, mat2, alpha, beta)
 
 
-@composed(in_place=True)
+@composed(in_place=True, older=("beta", "alpha"))
 def baddbmm(input: Tensor, batch1: Batch, batch2: Batch, *, beta: Factor = 1, alpha: Factor = 1) -> Tensor:
     """Return beta * input + alpha * batch1 @ batch2 for batches of matrices; see `addmm` and `bmm`."""
     return with_factors(input, batch1, batch2, alpha, beta)
 
 
-@composed(in_place=True)
+@composed(in_place=True, older=("beta", "alpha"))
 def addmv(input: Tensor, mat: Matrix, vec: Vector, *, beta: Factor = 1, alpha: Factor = 1) -> Tensor:
     """Return beta * input + alpha * mat @ vec; see `addmm`."""
     return with_factors(input, mat, vec, alpha, beta)

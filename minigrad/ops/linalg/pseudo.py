@@ -127,7 +127,9 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
         first, last = (0, -1) if p != -2 else (-1, 0)
         return S[..., first] / S[..., last]
     X, info = inv_ex(A)
-    return where(info != 0, math.inf, matrix_norm(A, p) * matrix_norm(X, p))
+    singular = info != 0
+    X = where(singular.unsqueeze(-1).unsqueeze(-1), 0.0, X)  # their inverses contain inf and nan
+    return where(singular, math.inf, matrix_norm(A, p) * matrix_norm(X, p))
 
 
 # ---- least squares --------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Ndim, expect_same, expect_shapes
+from minigrad.core.dtype import bool_
 from minigrad.core.roles import Factor, Front
 from minigrad.core.shape import broadcast_shapes, normalize_dim
 from minigrad.declare.decorators import composed, kernel
@@ -17,7 +18,9 @@ from minigrad.errors import ArgumentError, ShapeError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import clone
 from minigrad.ops.linalg.products import dot, matmul, with_factors
+from minigrad.ops.creation import zeros_like
 from minigrad.ops.pointwise.blends import addcmul
+from minigrad.ops.pointwise.compare import logical_and, logical_or
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.parts import conj
 from minigrad.ops.shape.views import expand, permute, reshape
@@ -169,7 +172,7 @@ def listed(dims: Any) -> list[list[int]]:
     return [[each] if isinstance(each, int) else list(each) for each in both]
 
 
-@composed(in_place=True)
+@composed(in_place=True, older=("beta", "alpha"))
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Factor = 1, alpha: Factor = 1) -> Tensor:
     """Return beta * input + alpha * the sum over the batch of batch1 @ batch2; see `addmm`."""
     expect_shapes("addbmm", "transpose or slice one of them", "b, n, k; b, k, m", batch1=batch1, batch2=batch2)
@@ -178,13 +181,17 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Factor = 1, a
     return with_factors(input, rows, reshape(batch2, (n * k, batch2.shape[2])), alpha, beta)
 
 
-@composed(in_place=True)
+@composed(in_place=True, older=("beta", "alpha"))
 def addr(
     input: Tensor, vec1: Annotated[Tensor, Ndim(1)], vec2: Annotated[Tensor, Ndim(1)], *, beta: Factor = 1,
     alpha: Factor = 1,
 ) -> Tensor:  # fmt: skip
     """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
     column, row = vec1.unsqueeze(1), vec2.unsqueeze(0)
+    if input.dtype is vec1.dtype is vec2.dtype is bool_:  # sums and products of booleans are "or" and "and"
+        product = logical_and(column, row)
+        product = product if alpha else zeros_like(product)
+        return logical_or(input, product) if beta else product
     if beta == 1 and input.dtype.is_float and input.shape == (column.shape[0], row.shape[1]):
         return addcmul(input, column, row, value=alpha)
     return with_factors(input, column, row, alpha, beta)

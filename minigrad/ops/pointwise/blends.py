@@ -137,13 +137,13 @@ def add_quotient(input, tensor1, tensor2, value=1):
     return input + value * (tensor1 / tensor2)
 
 
-@composed(in_place=True, out=False)
+@composed(in_place=True, out=False, older=("value",))
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Factor = 1, out: Tensor | None = None) -> Tensor:
     """Return input + value * tensor1 * tensor2, element by element; shapes broadcast."""
     return add_product(input, tensor1, tensor2, value, out=out)
 
 
-@composed(in_place=True, out=False)
+@composed(in_place=True, out=False, older=("value",))
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Factor = 1, out: Tensor | None = None) -> Tensor:
     """Return input + value * tensor1 / tensor2, element by element; shapes broadcast.
 

@@ -1,0 +1,3 @@
+"""Functions for signals under PyTorch's name: the windows `mg.signal.windows`."""
+
+from minigrad.signal import windows as windows
