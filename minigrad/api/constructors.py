@@ -14,7 +14,8 @@ from minigrad.core.shape import Size, as_shape
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.ops import creation
-from minigrad.runtime.tensor import Tensor, old_constructor
+from minigrad.runtime.tensor import PLAIN, Tensor, old_constructor
+from minigrad.runtime.tracers import constant_like
 
 # The dtypes of the old constructors.
 NAMES = {name + "Tensor": dtypes.as_dtype(dtype) for name, dtype in {
@@ -37,9 +38,9 @@ def newly(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         x: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False
     ) -> Tensor:
         creation.expect_float(method.__name__, dtype or x.dtype, requires_grad)
-        return function(
-            *size, dtype=dtype or x.dtype, device=x.device if device is None else device, requires_grad=requires_grad
-        )
+        where = x.device if device is None else device
+        y = function(*size, dtype=dtype or x.dtype, device=where, requires_grad=requires_grad)
+        return y if x.__class__ in PLAIN else constant_like(x, y)
 
     method.__name__ = method.__qualname__ = f"new_{function.__name__}"
     method.__doc__ = f"Return `mg.{function.__name__}` of a size, of the dtype and on the device of x."
@@ -52,9 +53,8 @@ def new_full(
     """Return a tensor filled with one value, in the dtype and on the device of x; see `mg.full`."""
     kind, where = dtype or x.dtype, x.device if device is None else device
     creation.expect_float("new_full", kind, requires_grad)
-    return creation.full(
-        as_shape((size,), "new_full"), fill_value, dtype=kind, device=where, requires_grad=requires_grad
-    )
+    y = creation.full(as_shape((size,), "new_full"), fill_value, dtype=kind, device=where, requires_grad=requires_grad)
+    return constant_like(x, y)
 
 
 def new_empty_strided(

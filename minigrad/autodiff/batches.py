@@ -11,6 +11,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
 from minigrad.ops.batch_rules import promoted, ranked
+from minigrad.ops.casting import clone
 from minigrad.ops.indexing.assignment import copy_into
 from minigrad.ops.shape.views import expand, permute
 from minigrad.runtime.dispatch import run_view
@@ -105,6 +106,9 @@ class BatchTransform(ReplacingTransform):
             plain = plain.transform.inputs[plain.id].source
         if type(plain) in PLAIN:
             self.inputs[x.id] = Received(source, dim, plain, stored(plain))
+
+    def constant(self, x: Tensor) -> Tensor:
+        return Batched(clone(expand(x, shape=(self.size, *x.shape))), self)
 
     def replace(self, x: Any, y: Tensor) -> None:
         whole = self.whole(y)

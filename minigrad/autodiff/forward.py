@@ -301,6 +301,9 @@ class DualTransform(ReplacingTransform):
 
     inside = "primal"
 
+    def constant(self, x: Tensor) -> Tensor:
+        return Dual(x, zeros_like(x), self) if x.dtype.is_inexact else x
+
     def replace(self, x: Any, y: Tensor) -> None:
         x.primal, t = self.parts(y)
         x.tangent = zeros_like(x.primal) if t is None else t

@@ -98,6 +98,9 @@ class TrackedTransform(ReplacingTransform):
         result.base = INPUT
         return result
 
+    def constant(self, x: Tensor) -> Tensor:
+        return Tracked(x, self) if x.dtype.is_inexact else x
+
     def detached(self, x: Tracked) -> Tensor:
         return x.value.detach()
 

@@ -26,6 +26,7 @@ from minigrad.runtime.dispatch import apply, runner
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
+from minigrad.runtime.tracers import constant_like
 from minigrad.runtime.var import Var
 
 FLAG: Any = role_of(FlagOrNone)
@@ -155,6 +156,6 @@ def recalled_like(function: Any) -> Any:
             raise sparse_layout(name)
         FLAG.read(requires_grad, name, "requires_grad", ())
         recipe = function(input, *args, dtype=dtype, device=device, requires_grad=requires_grad, **named)
-        return memory.made(recipe, requires_grad, key if of_numbers(args) else None)
+        return constant_like(input, memory.made(recipe, requires_grad, key if of_numbers(args) else None))
 
     return call

@@ -110,6 +110,10 @@ class Transform(ABC):
         """
         return None
 
+    def constant(self, x: Tensor) -> Tensor:
+        """Return new memory as a value of this transform, so that the function may write its values there."""
+        return x
+
     def drawn_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape to draw for a call `name` of random numbers with `shape` while this transform runs."""
         return shape
@@ -182,6 +186,21 @@ def with_elements(x: Tensor) -> Tensor:
         if elements is None:
             return x
         y = elements
+    return y
+
+
+def constant_like(x: Tensor, y: Tensor) -> Tensor:
+    """Return y, which was made for a function with the argument x, as a value of the transforms of x.
+
+    Values of these transforms can then be written into y.
+    """
+    transforms: list[Transform] = []
+    if isinstance(x, Tracer) and not isinstance(y, Tracer) and not y.requires_grad:
+        while isinstance(x, Tracer) and x.transform.inside is not None:
+            transforms.append(x.transform)
+            x = getattr(x, x.transform.inside)
+    for transform in reversed(transforms):
+        y = transform.constant(y)
     return y
 
 

@@ -233,8 +233,8 @@ def test_optimizers_step_over_pairs(name):
             optimizer.step()
             optimizer.zero_grad()
     np.testing.assert_allclose(mg.view_as_real(one).detach().numpy(), pairs.detach().numpy(), rtol=1e-12)
-    with pytest.raises(DTypeError, match="LBFGS: params must be real, got complex128"):
-        mg.optim.LBFGS([one])
+    with pytest.raises(DTypeError, match="Muon: params must be real, got complex128"):
+        mg.optim.Muon([one])
 
 
 def test_clipping_and_modules():

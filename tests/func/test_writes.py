@@ -49,10 +49,24 @@ def whole(x: Any) -> Any:
     return y * z * x + z
 
 
+def new_memory(x: Any) -> Any:
+    y, z = mg.zeros_like(x), x.new_full((2, 3), 3.0)
+    for k in range(3):
+        y[k] = x[k] * k
+    z[0] = y
+    z[:, 1] *= x[2]
+    w = mg.empty_like(x).copy_(x)
+    return z + w.scatter_(0, mg.tensor([1, 0], device="reference"), x[1:] * x.new_ones(2))
+
+
 PAIRS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "arithmetic": (arithmetic, lambda x: ((x + x * x) * x).sin()),
     "items": (items, lambda x: mg.stack([0.5 * x[0], x[0] * x[1], 0.5 * x[2]])),
     "rows": (rows, lambda x: mg.stack([mg.stack([x[2], x[1], x[0]]), mg.stack([x[2], x[1], x[2] * x[2]])]) * 2.0),
+    "new memory": (new_memory, lambda x: (
+        mg.stack([mg.stack([x[0] * 0.0, x[1] * x[2], 2.0 * x[2]]), mg.stack([x[0] * 0.0 + 3.0, 3.0 * x[2], 3.0 + 0.0 * x[2]])])
+        + mg.stack([x[2], x[1], x[2]])
+    )),
     "whole": (whole, lambda x: x[0] * 6.0 * x + 2.0),
 }
 
