@@ -1,9 +1,10 @@
 """Writes into values of transforms: the result of the functional op replaces the inner value.
 
 A value of a transform has no memory.  A write into such a value is computed by the functional call, and its result
-replaces the inner value; derivatives and batches follow from that call.  This equals a write as long as no other object
-shows the memory or has saved it for a rule, which the reference counts reveal.  A write into a value that is shared
-raises an error; the remedy is to write into a clone() of it.
+replaces the inner value; derivatives and batches follow from that call.  A write into a view replaces a part of the
+value that it shows, and the view is made again.  This equals a write as long as no other object shows the memory or has
+saved it for a rule, which the reference counts reveal.  A write into a value that is shared raises an error; the remedy
+is to write into a clone() of it.
 """
 
 from __future__ import annotations
@@ -14,17 +15,20 @@ from typing import Any
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
+from minigrad.ops.shape.put import put
+from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import ids
 from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.runtime.tracers import Tracer, Transform
+from minigrad.runtime.tracers import Tracer, Transform, ViewOf
 
 
 class ReplacingTransform(Transform):
     """A transform whose values may be written."""
 
     inside: str = "value"
+    writable = True
     private = (
         False  # whether no graph contains its values, as in the forward of a Function, so a write may be unrecorded
     )
@@ -43,6 +47,12 @@ class ReplacingTransform(Transform):
                 "to an inner transform; return the value from the inner function instead",
                 op=name,
             )
+        if x.base.__class__ is ViewOf:
+            source, op, params = x.base
+            part = x.base.layout()
+            whole = put(source, y, size=part.shape, stride=part.strides, storage_offset=part.offset)
+            self.end_write(name, source, whole)
+            y = apply(op, (source,), params)
         self.replace(x, y)
         x.layout = self.layout_of(x)
         x.id = next(ids)  # with a new id, nodes that saved x detect the write
@@ -71,13 +81,25 @@ def refused(transform: ReplacingTransform, x: Any) -> str:
 
 
 def only_seen_here(x: Any) -> bool:
-    """Return whether no other object refers to the inner values of x, at any depth."""
-    while isinstance(x, Tracer):
-        name = x.transform.inside
-        if name is None or held(x, name) != HELD:
+    """Return whether no other object refers to the inner values of x, at any depth.
+
+    If x is a view, the values that it shows are not counted, but none may show an element twice.
+    """
+    shown = [x]
+    while shown[-1].base.__class__ is ViewOf:
+        if shown[-1].layout.may_overlap_itself():
             return False
-        x = getattr(x, name)
-    return stored(x) == STORED and x.storage.memory is x.storage  # a part of complex numbers shows their memory
+        shown.append(shown[-1].base.source)
+    while isinstance(shown[0], Tracer):
+        name = shown[0].transform.inside
+        views = len(shown) - 1  # inside, these refer to their base
+        if name is None or held(shown[0], name) != HELD or any(held(each, name) > HELD + views for each in shown):
+            return False
+        shown = [getattr(each, name) for each in shown]
+    if stored(shown[0]) != STORED + len(shown) - 1:
+        return False
+    storage = shown[0].storage
+    return all(each.storage is storage for each in shown) and storage.memory is storage  # not a part of complex numbers
 
 
 def held(owner: Any, name: str) -> int:

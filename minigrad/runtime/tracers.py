@@ -18,9 +18,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from minigrad.backends.registry import backend_of
+from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
 from minigrad.runtime.graph import ids
@@ -70,6 +71,7 @@ class Transform(ABC):
 
     inside: str | None = None
     differentiates = True
+    writable = False  # whether its values can be written
 
     def __init__(self, depth: int | None = None) -> None:
         # There is one count for all threads: a transform that a thread enters inside another transform has a greater
@@ -121,6 +123,21 @@ class Transform(ABC):
     def drawn(self, x: Tensor) -> Tensor:
         """Return random numbers of the shape `drawn_shape` as a value of this transform."""
         return x
+
+
+class ViewOf(NamedTuple):
+    """The `base` of a view inside a transform: the value of this transform that it shows, and the op of the view.
+
+    A write into the view is a write into a part of `source`.
+    """
+
+    source: Tensor
+    op: Op
+    params: dict[str, Any]
+
+    def layout(self) -> Layout:
+        """Return the layout of the view, if `source` were contiguous."""
+        return self.op.prepare(Layout.contiguous(self.source.shape), **self.params)  # type: ignore[misc]
 
 
 class Carrier(Tensor):
@@ -235,7 +252,17 @@ def through(
             f"{op.label} outside the transform",
             op=op.label,
         )
-    return transform.call(op, operands, canonical(op, operands, params) if params else params)
+    return called(transform, op, operands, canonical(op, operands, params) if params else params)
+
+
+def called(transform: Transform, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
+    """Return the result of `transform.call`; the result of a view has the value that it shows as its `base`."""
+    result = transform.call(op, operands, params)
+    if op.kind == "view" and transform.writable and isinstance(result, Carrier) and result.transform is transform:
+        x: Any = operands[0]
+        if (x.base is None or x.base.__class__ is ViewOf) and result.dtype is x.dtype:
+            result.base = ViewOf(x, op, params)  # type: ignore[assignment]
+    return result
 
 
 def no_way_out(op: Op) -> GradientError:

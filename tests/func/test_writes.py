@@ -59,6 +59,28 @@ def new_memory(x: Any) -> Any:
     return z + w.scatter_(0, mg.tensor([1, 0], device="reference"), x[1:] * x.new_ones(2))
 
 
+def views(x: Any) -> Any:
+    y = mg.stack([x, x * x])
+    y[0] *= x[2]
+    y[:, 1:].add_(x[0])
+    y.view(3, 2)[1].mul_(2.0)
+    y.flip(1)[:, 0] += x[1]
+    y.diagonal().mul_(x[:2])
+    v = y.t()[2]
+    v *= x[1]
+    v += 1.0
+    return y + v[:, None]
+
+
+def without_views(x: Any) -> Any:
+    last, flat, line = ([[0.0, 0, 1]] * 2, [[0.0, 0, 1], [1, 0, 0]], [[1.0, 0, 0], [0, 1, 0]])
+    last, flat, line, late = (mg.tensor(each, dtype="float64", device="reference") for each in (last, flat, line, [0, 1, 1]))
+    y = (mg.stack([x * x[2], x * x]) + late * x[0]) * (1.0 + flat) + last * x[1]
+    y = y * (1.0 - line + line * x)
+    y = y * (1.0 - last + last * x[1]) + last
+    return y + y[:, 2:]
+
+
 PAIRS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "arithmetic": (arithmetic, lambda x: ((x + x * x) * x).sin()),
     "items": (items, lambda x: mg.stack([0.5 * x[0], x[0] * x[1], 0.5 * x[2]])),
@@ -67,6 +89,7 @@ PAIRS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
         mg.stack([mg.stack([x[0] * 0.0, x[1] * x[2], 2.0 * x[2]]), mg.stack([x[0] * 0.0 + 3.0, 3.0 * x[2], 3.0 + 0.0 * x[2]])])
         + mg.stack([x[2], x[1], x[2]])
     )),
+    "views": (views, without_views),
     "whole": (whole, lambda x: x[0] * 6.0 * x + 2.0),
 }
 
@@ -110,9 +133,30 @@ def with_a_view(x: Any) -> Any:
     return view
 
 
-def a_view(x: Any) -> Any:
+def two_views(x: Any) -> Any:
     y = x * 1.0
-    y[:2].mul_(2.0)
+    first, second = y[:2], y[1:]
+    first.mul_(2.0)
+    return y + second.sum()
+
+
+def a_saved_view(x: Any) -> Any:
+    y = x * 1.0
+    first = y[:2]
+    z = first * y.sum()
+    first.mul_(2.0)
+    return y + z.sum()
+
+
+def once_in_repeated(x: Any) -> Any:
+    y = x * 1.0
+    y.expand(3, *y.shape).diagonal().mul_(2.0)
+    return y
+
+
+def repeated(x: Any) -> Any:
+    y = x * 1.0
+    y[..., :1].expand(y.shape).mul_(2.0)
     return y
 
 
@@ -136,7 +180,9 @@ def without_recording(x: Any) -> Any:
         (an_input, "is an input of a transform, or a view of one; write into a copy"),
         (a_view_of_an_input, SEEN),
         (with_a_view, SEEN),
-        (a_view, SEEN),
+        (two_views, SEEN),
+        (repeated, SEEN),
+        (once_in_repeated, SEEN),
         (detached, SEEN),
         (without_recording, r"cannot detect a write under mg\.no_grad\(\)"),
     ],

@@ -31,7 +31,7 @@ from minigrad.runtime.into import write
 from minigrad.runtime.iterables import tensors_in
 from minigrad.runtime.recording import is_grad_enabled, no_grad
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
-from minigrad.runtime.tracers import Tracer
+from minigrad.runtime.tracers import Tracer, ViewOf
 from minigrad.runtime.var import Var
 from minigrad.runtime.writing import check_writable
 
@@ -162,9 +162,13 @@ def begin_write(name: str, x: Any) -> None:
 
 def set_traced(x: Any, index: Any, value: Any) -> None:
     """Assign `x[index] = value` for a tensor x inside a transform."""
+    entries, gathers = entries_of(x, index)
+    seen = INDEX.prepare(Layout.contiguous(x.shape), index=entries)  # type: ignore[misc]
+    if isinstance(value, Tracer) and value.base.__class__ is ViewOf and value.base.source is x and not gathers:
+        if value.base.layout() == seen:
+            return  # `x[0] += 1` has written into this view
     begin_write("index", x)
     tensors_of("index", value)
-    entries, gathers = entries_of(x, index)
     y = basic_index(x, index=entries)
     if not gathers:
         expect_fit(y, "index", x, value, y.shape)
@@ -177,7 +181,6 @@ def set_traced(x: Any, index: Any, value: Any) -> None:
         part = reshape(index_copy(reshape(moved, shape), dim, positions, source), moved.shape)
         if moved is not y:
             part = permute(part, dims=order_back(gathers, y.ndim))
-    seen = INDEX.prepare(Layout.contiguous(x.shape), index=entries)  # type: ignore[misc]
     view = {"size": seen.shape, "stride": seen.strides, "storage_offset": seen.offset}
     x.transform.end_write("index", x, put(x, part, **view))
 
