@@ -261,7 +261,7 @@ def called(transform: Transform, op: Op, operands: tuple[Tensor, ...], params: d
     if op.kind == "view" and transform.writable and isinstance(result, Carrier) and result.transform is transform:
         x: Any = operands[0]
         if (x.base is None or x.base.__class__ is ViewOf) and result.dtype is x.dtype:
-            result.base = ViewOf(x, op, params)  # type: ignore[assignment]
+            result.base = ViewOf(x, op, params)
     return result
 
 

@@ -74,21 +74,25 @@ def views(x: Any) -> Any:
 
 def without_views(x: Any) -> Any:
     last, flat, line = ([[0.0, 0, 1]] * 2, [[0.0, 0, 1], [1, 0, 0]], [[1.0, 0, 0], [0, 1, 0]])
-    last, flat, line, late = (mg.tensor(each, dtype="float64", device="reference") for each in (last, flat, line, [0, 1, 1]))
+    masks = (last, flat, line, [0, 1, 1])
+    last, flat, line, late = (mg.tensor(each, dtype="float64", device="reference") for each in masks)
     y = (mg.stack([x * x[2], x * x]) + late * x[0]) * (1.0 + flat) + last * x[1]
     y = y * (1.0 - line + line * x)
     y = y * (1.0 - last + last * x[1]) + last
     return y + y[:, 2:]
 
 
+def without_new_memory(x: Any) -> Any:
+    zero, three = x[0] * 0.0, x[0] * 0.0 + 3.0
+    rows = [mg.stack([zero, x[1] * x[2], 2.0 * x[2]]), mg.stack([three, 3.0 * x[2], three])]
+    return mg.stack(rows) + mg.stack([x[2], x[1], x[2]])
+
+
 PAIRS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "arithmetic": (arithmetic, lambda x: ((x + x * x) * x).sin()),
     "items": (items, lambda x: mg.stack([0.5 * x[0], x[0] * x[1], 0.5 * x[2]])),
     "rows": (rows, lambda x: mg.stack([mg.stack([x[2], x[1], x[0]]), mg.stack([x[2], x[1], x[2] * x[2]])]) * 2.0),
-    "new memory": (new_memory, lambda x: (
-        mg.stack([mg.stack([x[0] * 0.0, x[1] * x[2], 2.0 * x[2]]), mg.stack([x[0] * 0.0 + 3.0, 3.0 * x[2], 3.0 + 0.0 * x[2]])])
-        + mg.stack([x[2], x[1], x[2]])
-    )),
+    "new memory": (new_memory, without_new_memory),
     "views": (views, without_views),
     "whole": (whole, lambda x: x[0] * 6.0 * x + 2.0),
 }

@@ -73,6 +73,7 @@ def ten(x: Any, *others: Any) -> Tensor:
         result: Tensor = mg.stack([ten(each, *x, *others) for each in x])
         return result
     devices = [each.device for each in (x, *others) if isinstance(each, Tensor)]
+    x = np.asarray(x) if isinstance(x, (list, tuple)) else x  # numbers in lists are float64
     return as_tensor(x, device=devices[0] if devices else None)
 
 
@@ -137,6 +138,8 @@ def without_nan(a: Tensor, value: float) -> Tensor:
 
 def nan_extreme(function: Any, a: Tensor, least: float, axis: Any, keepdims: bool) -> Tensor:
     """Return the extremes of a without its nans; nan where a has nothing else along `axis`."""
+    if not a.dtype.is_inexact:
+        return function(a, axis=axis, keepdims=keepdims)
     extreme = function(without_nan(a, least), axis=axis, keepdims=keepdims)
     missing = array_api.NAMES["all"](mg.isnan(a), axis=axis, keepdims=keepdims)
     result: Tensor = mg.where(missing, float("nan"), extreme)
@@ -160,6 +163,21 @@ def nan_std(a: Tensor, axis: Any, ddof: int, keepdims: bool) -> Tensor:
     still = variance == 0
     result: Tensor = mg.where(still, variance, mg.sqrt(mg.where(still, 1, variance)))
     return result
+
+
+def quantiles(function: Any, a: Any, q: Any, axis: Any, keepdims: bool, method: str = "linear") -> Tensor:
+    """Return quantiles over one axis or several."""
+    a = floats(ten(a, q))
+    q = ten(q, a).to(a.dtype) if np.ndim(q) or isinstance(q, Tensor) else float(q)
+    if not isinstance(axis, tuple):
+        result: Tensor = function(a, q, axis, keepdims, interpolation=method)
+        return result
+    dims = [dim % a.ndim for dim in axis]
+    rest = [dim for dim in range(a.ndim) if dim not in dims]
+    rows = mg.permute(a, (*rest, *dims)).reshape(*[a.shape[dim] for dim in rest], -1)
+    result = function(rows, q, -1, False, interpolation=method)
+    first = [1 if dim in dims else a.shape[dim] for dim in range(a.ndim)]
+    return result.reshape(*result.shape[: result.ndim - len(rest)], *first) if keepdims else result
 
 
 def selected(a: Tensor, axis: int, choose: Callable[[Any], Any]) -> Tensor:

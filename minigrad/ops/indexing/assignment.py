@@ -164,9 +164,9 @@ def set_traced(x: Any, index: Any, value: Any) -> None:
     """Assign `x[index] = value` for a tensor x inside a transform."""
     entries, gathers = entries_of(x, index)
     seen = INDEX.prepare(Layout.contiguous(x.shape), index=entries)  # type: ignore[misc]
-    if isinstance(value, Tracer) and value.base.__class__ is ViewOf and value.base.source is x and not gathers:
-        if value.base.layout() == seen:
-            return  # `x[0] += 1` has written into this view
+    base = value.base if isinstance(value, Tracer) and not gathers else None
+    if base.__class__ is ViewOf and base.source is x and base.layout() == seen:
+        return  # `x[0] += 1` has written into this view
     begin_write("index", x)
     tensors_of("index", value)
     y = basic_index(x, index=entries)
