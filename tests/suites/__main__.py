@@ -37,7 +37,7 @@ def run(library: str, folder: Path, file: Path, results: Path, rest: list[str], 
         ]  # fmt: skip
         for _ in range(10):
             done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
-            if 0 <= done.returncode < 2 or done.returncode == 5:    # all passed, some failed, none were left
+            if 0 <= done.returncode < 2 or done.returncode == 5:  # all passed, some failed, none were left
                 return
             if done.returncode > 0:
                 sys.exit(done.stdout[-4000:] + done.stderr[-2000:])
@@ -59,7 +59,7 @@ def main() -> int:
     theirs, ours, only = (KEPT / f"{file.stem}-{key}.{each}" for each in ("torch", "minigrad", "names"))
     if options.again or not theirs.exists():
         run("torch", folder, file, ours, rest)
-        ours.replace(theirs)    # a run that was interrupted stores nothing
+        ours.replace(theirs)  # a run that was interrupted stores nothing
     passing = [name for name, (outcome, _) in read(theirs).items() if outcome == "passed"]
     only.write_text("\n".join(passing), encoding="utf-8")
     run("minigrad", folder, file, ours, rest, only)
@@ -70,7 +70,9 @@ def main() -> int:
         print(f"{name.partition('::')[2]}  {outcome}: {' '.join(text.split())[:200]}")
     absent = sum("minigrad has no" in text for _, text in bad.values())
     good = len(passing) - len(bad)
-    print(f"{options.file}: {good} of {len(passing)} in scope pass ({100 * good / max(1, len(passing)):.1f} %);", end=" ")
+    print(
+        f"{options.file}: {good} of {len(passing)} in scope pass ({100 * good / max(1, len(passing)):.1f} %);", end=" "
+    )
     print(f"{absent} of the others use a name that minigrad does not have")
     return 0
 

@@ -76,7 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.path.append(folder)
     for helper in HELPERS:
         real = importlib.import_module(f"torch.testing._internal.{helper}")
-        real.__getattr__ = replaced.missing(real)    # type: ignore[method-assign]
+        real.__getattr__ = replaced.missing(real)  # type: ignore[method-assign]
     if os.environ["SUITES_AS"] == "torch":
         return
     replaced.install(folder)
@@ -88,7 +88,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def unwind(cls: Any) -> None:
-    """Replace `super(self.__class__, self).setUp()`, which calls itself where a helper derives from the test's class."""
+    """Replace `super(self.__class__, self).setUp()`, which calls itself in classes derived by helpers."""
     for name in ("setUp", "tearDown"):
         if "__class__" in getattr(vars(cls).get(name), "__code__", late.__code__).co_names:
             setattr(cls, name, lambda self, name=name: getattr(super(cls, self), name)())
@@ -110,7 +110,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     chosen = scope.few(names) if os.environ.get("FEW") == "1" else set(names)
     only = os.environ.get("SUITES_ONLY")
     chosen &= set(Path(only).read_text(encoding="utf-8").splitlines()) if only else chosen
-    for cls in {cls for item in items for cls in item.cls.__mro__}:    # type: ignore[attr-defined]
+    for cls in {cls for item in items for cls in item.cls.__mro__}:  # type: ignore[attr-defined]
         unwind(cls)
     kept = []
     for item in items:

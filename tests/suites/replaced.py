@@ -19,10 +19,10 @@ import torch
 
 import minigrad as mg
 
-MARK = "__names_of_minigrad__"    # in the globals of modules that are executed a second time
+MARK = "__names_of_minigrad__"  # in the globals of modules that are executed a second time
 ABSENT = object()
 modules: dict[str, types.ModuleType] = {}
-running = False    # is a test running? Then a public name that minigrad lacks is an error.
+running = False  # is a test running? Then a public name that minigrad lacks is an error.
 folder = "/nowhere"
 
 
@@ -110,7 +110,9 @@ class Namespace(types.ModuleType):
             return module(f"{self.__name__}.{name}")
         value = ABSENT
         if not name.startswith("_"):
-            value = next((found for space in self.mine if (found := getattr(space, name, ABSENT)) is not ABSENT), ABSENT)
+            value = next(
+                (found for space in self.mine if (found := getattr(space, name, ABSENT)) is not ABSENT), ABSENT
+            )
         if value is ABSENT:
             if theirs is ABSENT:
                 raise AttributeError(f"neither library has {self.__name__}.{name}")
@@ -131,15 +133,15 @@ def executed(path: str) -> types.ModuleType:
     again = importlib.util.module_from_spec(spec)
     setattr(again, MARK, True)
     modules[path] = again
-    source = spec.loader.get_source(path)    # type: ignore[attr-defined]
-    for side in ("tensor", "actual", "expected"):    # the layout of a tensor of minigrad is its shape with strides
+    source = spec.loader.get_source(path)  # type: ignore[attr-defined]
+    for side in ("tensor", "actual", "expected"):  # the layout of a tensor of minigrad is its shape with strides
         source = source.replace(f"{side}.layout", "torch.strided")
     exec(compile(source, spec.origin, "exec", dont_inherit=True), again.__dict__)
     if path.endswith(".common_dtype"):
         vars(again)["_validate_dtypes"] = common
     if path.endswith(".common_utils"):
         vars(again)["dtype_name"] = lambda each: str(each).rpartition(".")[2]
-    again.__getattr__ = missing(again)    # type: ignore[method-assign]
+    again.__getattr__ = missing(again)  # type: ignore[method-assign]
     return again
 
 
@@ -148,10 +150,12 @@ def module(path: str) -> types.ModuleType:
     if path not in modules:
         parent, _, name = path.rpartition(".")
         above = module(parent) if parent else None
-        if path not in modules:    # the parent may have imported it
+        if path not in modules:  # the parent may have imported it
             modules[path] = executed(path) if f"{path}.".startswith("torch.testing.") else Namespace(path)
         again = f"{path}.".startswith("torch.testing.")
-        if above is not None and (again or getattr(sys.modules[parent], name, None) is sys.modules[path]):    # torch.autograd.gradcheck is a function
+        if above is not None and (
+            again or getattr(sys.modules[parent], name, None) is sys.modules[path]
+        ):  # torch.autograd.gradcheck is a function
             above.__dict__[name] = modules[path]
     return modules[path]
 
@@ -173,7 +177,7 @@ def install(tests: str) -> None:
                 module(f"{full}.{each}")
         return found if fromlist else module("torch")
 
-    builtins.__import__ = replaced    # type: ignore[assignment]
+    builtins.__import__ = replaced  # type: ignore[assignment]
 
 
 torch.testing._internal = importlib.import_module("torch.testing._internal")

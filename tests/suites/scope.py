@@ -19,7 +19,14 @@ OUTSIDE = re.compile(
     r"|\b(?!self\b|cls\b)\w+[.]_(?!saved)[a-zA-Z]\w*|[\])][.]_(?!saved)[a-z]|import _"
 )
 OUTSIDE_NAME = re.compile(r"sparse|complex32|float8|quint|qint|named_tensor|_meta|cuda|nested|jit|dynamo|profiler|fx_")
-KINDS = {"bool": "bool", "uint8": "uint8", "int": "int64", "float": "float32", "bfloat": "float32", "complex": "complex64"}
+KINDS = {
+    "bool": "bool",
+    "uint8": "uint8",
+    "int": "int64",
+    "float": "float32",
+    "bfloat": "float32",
+    "complex": "complex64",
+}
 DTYPE = re.compile(r"_(bool|uint8|uint(?=16|32|64)|int|float|bfloat|complex)(\d*)")
 
 
