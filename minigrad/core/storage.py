@@ -204,6 +204,10 @@ class Storage(Block):
         """Count a change of the contents."""
         self.version += 1
 
+    def __sizeof__(self) -> int:
+        """Return the number of bytes of the object and of its elements, for `sys.getsizeof`."""
+        return super().__sizeof__() + self.numel * self.dtype.itemsize
+
     def __len__(self) -> int:
         """Return the number of elements."""
         return self.numel
