@@ -159,9 +159,10 @@ LATER = {
         "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "Size", "absolute", "arccos", "arccosh",
         "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled",
         "can_cast", "clip", "concat", "concatenate", "divide", "dtype", "e", "fix", "ger",
-        "get_default_device", "get_default_dtype", "get_deterministic_debug_mode", "get_float32_matmul_precision", "greater", "greater_equal",
-        "inf", "is_deterministic_algorithms_warn_only_enabled", "layout", "less", "less_equal", "memory_format", "multiply", "nan", "negative", "newaxis", "not_equal",
-        "pi", "promote_types", "result_type", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode",
+        "get_default_device", "get_default_dtype", "get_deterministic_debug_mode", "get_float32_matmul_precision",
+        "greater", "greater_equal", "inf", "is_deterministic_algorithms_warn_only_enabled", "layout", "less",
+        "less_equal", "memory_format", "multiply", "nan", "negative", "newaxis", "not_equal", "pi", "promote_types",
+        "result_type", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode",
         "set_float32_matmul_precision", "subtract", "true_divide", "use_deterministic_algorithms",
     ), "api.legacy"),
 }  # fmt: skip

@@ -453,7 +453,7 @@ CONVERSION: list[Row] = [
     ("clone-list", lambda o: mg.clone([1.0]), DTypeError, f"clone: list [1.0] {LISTED}"),
     ("contiguous-list", lambda o: mg.contiguous([1.0]), DTypeError, f"contiguous: list [1.0] {LISTED}"),
     ("promote", lambda o: mg.promote("float32", "q"), DTypeError, "expected one of the dtypes 'q'"),
-    ("threads", lambda o: mg.set_num_threads(0), ArgumentError, "set_num_threads: expected an int of at least 1, got 0"),
+    ("threads", lambda o: mg.set_num_threads(0), ArgumentError, "set_num_threads: expected at least 1, got 0"),
     ("default-float", lambda o: mg.set_default_float("int32"), DTypeError, "float16, bfloat16, float32, float64 int32"),
     ("statistics", lambda o: mg.memory_stats("tpu"), DeviceError, "'tpu' set_allocator"),
 ]  # fmt: skip

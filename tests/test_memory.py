@@ -47,8 +47,8 @@ def test_frombuffer_reads_the_elements_inside_of_a_buffer() -> None:
     for options in ({"count": 7}, {"offset": 12}, {"offset": 1}):
         with pytest.raises(ArgumentError, match="inside the 12 bytes"):
             mg.frombuffer(data, dtype=mg.int16, **options)
-    with pytest.raises(StorageError, match="read-only"):
-        mg.frombuffer(b"1234", dtype=mg.uint8)
+    constant = b"1234"
+    assert mg.frombuffer(constant, dtype=mg.uint8).add_(1).tolist() == [50, 51, 52, 53] and constant == b"1234"
 
 
 def test_strides_and_the_memory_of_a_tensor_can_be_chosen() -> None:
@@ -57,6 +57,11 @@ def test_strides_and_the_memory_of_a_tensor_can_be_chosen() -> None:
     x = mg.zeros(2)
     assert x.set_(source.storage, 1, (2, 2), (2, 1)) is x and x.tolist() == [[1.0, 2.0], [3.0, 4.0]]
     assert x.set_(source).shape == (6,) and x.set_().shape == (0,)
+    bits = source.untyped_storage()
+    assert mg.zeros(0).set_(bits, 4, (2,)).tolist() == [4.0, 5.0] and len(bits.clone()) == 24
+    assert mg.tensor(bits, dtype=mg.float32).tolist() == mg.tensor(source.storage).tolist() == source.tolist()
+    with pytest.raises(DTypeError, match="expected bytes or a storage of float64"):
+        mg.tensor(source.storage, dtype=mg.float64)
     assert mg.as_strided(source, (2, 2), (1, 2), 1).tolist() == [[1.0, 3.0], [2.0, 4.0]]
     for wrong, error in ((mg.zeros(1, dtype=mg.int64), DTypeError), (source.storage, StorageError)):
         with pytest.raises(error, match=r"^set_: "):

@@ -13,7 +13,7 @@ import minigrad as mg
 # Shapes may be written as several ints, and so may the numbers of a storage; primals are arguments.
 # `to` takes a dtype, a device or a tensor at any place, as in PyTorch; a checkpoint hands on what its function takes.
 MANY = {"operands", "others", "tensors", "primals", "numbers", "repeats"}
-MANY |= {"shape", "shapes", "size", "sizes", "lengths", "dims"}
+MANY |= {"shape", "shapes", "size", "sizes", "lengths", "dims", "matrices"}
 ANY_PLACE = {"to": "args", "to_dtype": "args", "to_device": "args", "astype": "args", "checkpoint": "args"}
 # Facts of an error and settings by name: what they are is the caller's, and checked.
 BY_NAME = {"facts", "kwargs", "values"}

@@ -42,7 +42,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     Parameters
     ----------
     buffer : object
-        Its memory must be writable; copy a `bytes` object with `bytearray` first.
+        Memory that is read-only, such as that of `bytes`, is copied, because a tensor can be written.
     dtype : DType
         The dtype of the elements.
     count : int
@@ -56,8 +56,6 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     ------
     ArgumentError
         If the elements are not inside the memory, or if there are none.
-    StorageError
-        If the memory is read-only.
 
     Examples
     --------
@@ -72,7 +70,8 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
             f"frombuffer: expected whole {kind} elements of {kind.itemsize} bytes inside the {view.nbytes} bytes of "
             f"the buffer, got count={count} and offset={offset}; change count or offset"
         )
-    storage = Storage.from_buffer(view[offset : offset + numel * kind.itemsize], kind)
+    part = view[offset : offset + numel * kind.itemsize]
+    storage = Storage.from_buffer(bytearray(part) if view.readonly else part, kind)
     return creation.leaf(Tensor(storage, Layout.contiguous((numel,))), requires_grad)
 
 

@@ -315,9 +315,9 @@ def set_(
 ) -> Tensor:  # fmt: skip
     """Make x a tensor over other memory, in place, and return x.
 
-    source: a tensor or a storage of the dtype and the device of x; None empties x.  size, stride, storage_offset: the
-    elements of a storage; without `size` they are those of a tensor, or all elements in one dim.  It counts as a write
-    to the memory of the source, so a graph that saved that memory raises StorageError in its backward pass.
+    source: a tensor or a storage of the dtype and the device of x, or the bytes of one; None empties x.  size, stride,
+    storage_offset: the elements of a storage; without `size` they are those of a tensor, or all elements in one dim.
+    It counts as a write to the memory of the source, so a graph that saved that memory raises StorageError in its backward pass.
     Raises GradientError if x requires a gradient and the write would be recorded, DTypeError for another dtype,
     StorageError outside the memory.
     """
@@ -328,7 +328,7 @@ def set_(
             op="set_",
         )
     source = creation.empty(0, dtype=x.dtype, device=x.device) if source is None else source
-    storage = source.storage if isinstance(source, Tensor) else source
+    storage = source.storage if isinstance(source, Tensor) else source.read_as(x.dtype)
     if (storage.dtype, storage.device) != (x.dtype, x.device):
         raise DTypeError(
             f"set_: source must be {x.dtype} on {x.device} as {describe(x)}, got {storage.dtype} on {storage.device}; "

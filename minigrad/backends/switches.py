@@ -27,6 +27,8 @@ cuda = SimpleNamespace(
     cufft_plan_cache=SimpleNamespace(max_size=0, size=0, clear=always(None)),
     is_built=always(False),
     sdp_kernel=flags,
+    preferred_linalg_library=always("default"),
+    preferred_blas_library=always("default"),
     **{f"enable_{name}_sdp": always(None) for name in KERNELS},
     **{f"{name}_sdp_enabled": always(False) for name in KERNELS},
 )

@@ -177,6 +177,15 @@ class Storage(Block):
                 whole.others = made | {dtype: weakref.ref(shown)}
         return shown
 
+    def read_as(self, dtype: DType) -> Storage:
+        """Return the storage for elements of a dtype: the bytes of other elements are read as such elements."""
+        bytes_of_others = self.dtype is uint8 and self.memory is not self
+        return self.seen_as(dtype) if bytes_of_others and self.numel % dtype.itemsize == 0 else self
+
+    def clone(self) -> Storage:
+        """Return a copy of a storage on the host."""
+        return Storage(self.buffer[: self.numel].copy(), self.dtype, self.device)
+
     def untyped(self) -> Storage:
         """Return the storage as bytes, as `x.untyped_storage()` does."""
         return self.seen_as(uint8)
@@ -203,6 +212,10 @@ class Storage(Block):
     def bump(self) -> None:
         """Count a change of the contents."""
         self.version += 1
+
+    def __sizeof__(self) -> int:
+        """Return the number of bytes of the object and of its elements, for `sys.getsizeof`."""
+        return super().__sizeof__() + self.numel * self.dtype.itemsize
 
     def __len__(self) -> int:
         """Return the number of elements."""

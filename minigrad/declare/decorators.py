@@ -471,7 +471,10 @@ def composed(
                 lines, names["spelled"] = [f"{parameters} = {HIDDEN}spelled({parameters})", *lines], spelled
             if older:
                 read = f"return {HIDDEN}older(({', '.join(op.operands)}, *{HIDDEN}more), out)"
-                lines, names["older"] = [f"if {HIDDEN}more:\n        {read}", *lines], forms.older_form(op, public, older)
+                lines, names["older"] = (
+                    [f"if {HIDDEN}more:\n        {read}", *lines],
+                    forms.older_form(op, public, older),
+                )
             return lines, names
 
         returned = function.__annotations__.get("return", EMPTY)

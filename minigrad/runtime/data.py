@@ -57,6 +57,11 @@ def store(
                 pass
             else:
                 return backend_of(where).from_host(flat, wanted, where), Layout.contiguous(shape)
+    if isinstance(data, Storage):
+        memory = data if dtype is None else data.read_as(as_dtype(dtype))
+        if dtype is not None and memory.dtype is not as_dtype(dtype):
+            raise DTypeError(f"{name}: expected bytes or a storage of {dtype}, got {data!r}; omit dtype", op=name)
+        data = Tensor(memory, Layout.contiguous((memory.numel,)))
     if isinstance(data, Tensor):
         values = host_array(data)
         source = data.dtype

@@ -22,7 +22,7 @@ from minigrad.errors import ArgumentError, DTypeError
 from minigrad.ops import creation
 from minigrad.runtime.tensor import Tensor
 
-TEXT = """Return {}.
+TEXT = """{}
 
 Parameters
 ----------
@@ -46,8 +46,11 @@ Tensor
 """
 
 
-def window(summary: str, **texts: str) -> Callable[[Callable[..., Any]], Callable[..., Tensor]]:
-    """Declare a window by a function of the positions, the last position and the parameters in `texts`."""
+def window(**texts: str) -> Callable[[Callable[..., Any]], Callable[..., Tensor]]:
+    """Declare a window by a function of the positions, the last position and the parameters in `texts`.
+
+    The docstring of the function is the first line of that of the window.
+    """
 
     def declare(shape: Callable[..., Any]) -> Callable[..., Tensor]:
         own = list(inspect.signature(shape).parameters.values())[2:]
@@ -68,7 +71,7 @@ def window(summary: str, **texts: str) -> Callable[[Callable[..., Any]], Callabl
 
         described = "".join(f"{p.name} : {text}\n" for p, text in zip(own, texts.values(), strict=True))
         make.__name__ = make.__qualname__ = name
-        make.__doc__ = TEXT.format(summary, described)
+        make.__doc__ = TEXT.format(shape.__doc__, described)
         m, *rest = list(inspect.signature(make).parameters.values())[:-1]
         make.__signature__ = inspect.Signature([m, *own, *rest])  # type: ignore[attr-defined]
         return make
@@ -81,71 +84,81 @@ def cosines(k: Any, last: int, a: Sequence[float]) -> Any:
     return np.sum([(-1) ** j * factor * np.cos(2 * np.pi * j * k / last) for j, factor in enumerate(a)], axis=0)
 
 
-def positive(name: str, value: float) -> float:
+def width(name: str, value: float) -> float:
     """Return a width.  Raises ArgumentError unless it is above 0."""
     if not value > 0:
         raise ArgumentError(f"{name} must be above 0, got {value}; pass 1.0, for example")
     return value
 
 
-@window("the Bartlett window, a triangle")
+@window()
 def bartlett(k: Any, last: int) -> Any:
+    """Return the Bartlett window, a triangle."""
     return memory.bartlett(2 * k / last - 1)
 
 
-@window("the Blackman window, a sum of three cosines")
+@window()
 def blackman(k: Any, last: int) -> Any:
+    """Return the Blackman window, a sum of three cosines."""
     return memory.blackman(2 * k / last - 1)
 
 
-@window("a half period of a sine")
+@window()
 def cosine(k: Any, last: int) -> Any:
+    """Return a half period of a sine."""
     return np.sin(np.pi * (k + 0.5) / (last + 1))
 
 
 @window(
-    "exp(-|k - center| / tau) at the positions k",
     center="float, optional\n    Position of the maximum, for a periodic window; the middle if None.",
     tau="float, default 1.0\n    Decay length.",
 )
 def exponential(k: Any, last: int, *, center: float | None = None, tau: float = 1.0) -> Any:
-    return np.exp(-np.abs(k - (last / 2 if center is None else center)) / positive("exponential: tau", tau))
+    """Return exp(-|k - center| / tau) at the positions k."""
+    return np.exp(-np.abs(k - (last / 2 if center is None else center)) / width("exponential: tau", tau))
 
 
-@window("a Gaussian bell", std="float, default 1.0\n    Standard deviation.")
+@window(std="float, default 1.0\n    Standard deviation.")
 def gaussian(k: Any, last: int, *, std: float = 1.0) -> Any:
-    return np.exp(-0.5 * ((k - last / 2) / positive("gaussian: std", std)) ** 2)
+    """Return a Gaussian bell."""
+    return np.exp(-0.5 * ((k - last / 2) / width("gaussian: std", std)) ** 2)
 
 
-@window("a sum of cosines with alternating signs", a="sequence of float\n    Coefficients, from that of the constant.")
+@window(a="sequence of float\n    Coefficients, from that of the constant.")
 def general_cosine(k: Any, last: int, *, a: Sequence[float]) -> Any:
+    """Return a sum of cosines with alternating signs."""
     if not isinstance(a, Sequence) or not a:
         raise ArgumentError(f"general_cosine: a must be a list with at least one coefficient, got {a!r}; pass [1.0]")
     return cosines(k, last, a)
 
 
-@window("alpha - (1 - alpha) * cos(2*pi*k/(M - 1))", alpha="float, default 0.54\n    Coefficient of the constant.")
+@window(alpha="float, default 0.54\n    Coefficient of the constant.")
 def general_hamming(k: Any, last: int, *, alpha: float = 0.54) -> Any:
+    """Return alpha - (1 - alpha) * cos(2*pi*k/(M - 1))."""
     return cosines(k, last, [alpha, 1 - alpha])
 
 
-@window("the Hamming window, 0.54 - 0.46 * cos(2*pi*k/(M - 1))")
+@window()
 def hamming(k: Any, last: int) -> Any:
+    """Return the Hamming window, 0.54 - 0.46 * cos(2*pi*k/(M - 1))."""
     return cosines(k, last, [0.54, 0.46])
 
 
-@window("the Hann window, a raised cosine")
+@window()
 def hann(k: Any, last: int) -> Any:
+    """Return the Hann window, a raised cosine."""
     return cosines(k, last, [0.5, 0.5])
 
 
-@window("the Kaiser window, i0(beta * sqrt(1 - t**2)) / i0(beta) for t from -1 to 1", beta="float, default 12.0\n    Shape.")
+@window(beta="float, default 12.0\n    Shape.")
 def kaiser(k: Any, last: int, *, beta: float = 12.0) -> Any:
+    """Return the Kaiser window, i0(beta * sqrt(1 - t**2)) / i0(beta) for t from -1 to 1."""
     return memory.kaiser(2 * k / last - 1, beta)
 
 
-@window("Nuttall's window, a sum of four cosines with low sidelobes")
+@window()
 def nuttall(k: Any, last: int) -> Any:
+    """Return Nuttall's window, a sum of four cosines with low sidelobes."""
     return cosines(k, last, [0.3635819, 0.4891775, 0.1365995, 0.0106411])
 
 

@@ -404,6 +404,11 @@ def test_a_mapped_file_is_written_only_if_shared(tmp_path):
     assert Storage.from_file(tmp_path / "new", "f32", 2, shared=True).untyped()[:3] == [0, 0, 0]
 
 
+def test_the_size_of_a_storage_includes_its_elements():
+    sizes = [sys.getsizeof(Storage.of(*range(n))) for n in (1, 11)]
+    assert sizes[1] - sizes[0] == 10 * 8
+
+
 def test_element_access_is_checked():
     with pytest.raises(IndexOutOfRange) as caught:
         _ = Storage.of(1, 2)[2]

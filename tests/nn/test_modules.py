@@ -225,6 +225,8 @@ def test_members_by_name() -> None:
         net.get_parameter("0.first.none")
     with pytest.raises(AttributeError, match="has no module 'none'"):
         net.set_submodule("none", nn.Identity(), strict=True)
+    with pytest.raises(ArgumentError, match="must name a module"):
+        net.set_submodule("", nn.Identity())
 
 
 def test_apply_visits_children_first() -> None:

@@ -89,3 +89,6 @@ def test_nearest_pixels_have_derivatives_of_zero_in_the_grid() -> None:
     for recorded in (False, True):
         (g,) = mg.grad(near(leaf).sum(), [leaf], create_graph=recorded)
         assert g is not None and not g.any()
+    volume, leaf = mg.randn(1, 1, 2, 2, 2, device="reference"), mg.Var(mg.rand(1, 1, 2, 2, 3), device="reference")
+    y = mg.nn.functional.grid_sample(volume, leaf, mode="nearest")
+    assert y.requires_grad and not mg.grad(y.sum(), [leaf])[0].any()

@@ -146,7 +146,7 @@ def test_complex_elements_are_multiplied_and_averaged_with_gradients() -> None:
     assert x.scatter(0, index[:2], src[:2], reduce="multiply").tolist() == [-2 + 2j, 2, 9]
     assert x.scatter_reduce(0, index, src, "mean", include_self=False).tolist()[1:] == [3 - 1j, 9]
     for reduce in ("prod", "mean"):
-        call = lambda x, src: mg.scatter_reduce(x, 0, index, src, reduce)  # noqa: B023, E731
+        call = lambda x, src: mg.scatter_reduce(x, 0, index, src, reduce)  # noqa: B023
         assert gradcheck(call, (x.requires_grad_(), src.requires_grad_()))
     with pytest.raises(DTypeError, match="complex"):
         mg.scatter_reduce(x, 0, index, src, "amax")

@@ -263,3 +263,9 @@ def test_the_condition_of_singular_and_other_matrices_has_no_error() -> None:
     A = mg.tensor([[[2.0, 0.0], [0.0, 4.0]], [[1.0, 1.0], [1.0, 1.0]]], device="reference")
     for p, value in ((1, 2.0), (-math.inf, 0.5), ("fro", 2.5), ("nuc", 6 * 0.75)):
         assert mg.linalg.cond(A, p).tolist() == pytest.approx([value, math.inf]), p
+
+
+def test_tensors_without_elements_are_inverted_and_solved() -> None:
+    A = mg.zeros(0, 4, 0, 2, device="reference")
+    assert mg.linalg.tensorinv(A).shape == (0, 2, 0, 4)
+    assert mg.linalg.tensorsolve(A, mg.zeros(0, 4, device="reference")).shape == (0, 2)

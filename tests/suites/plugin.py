@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import linecache
 import os
 import re
 import signal
@@ -88,7 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def unwind(cls: Any) -> None:
-    """Replace `super(self.__class__, self).setUp()`, which calls itself where a helper derives from the test's class."""
+    """Replace `super(self.__class__, self).setUp()`, which calls itself in classes derived by helpers."""
     for name in ("setUp", "tearDown"):
         if "__class__" in getattr(vars(cls).get(name), "__code__", late.__code__).co_names:
             setattr(cls, name, lambda self, name=name: getattr(super(cls, self), name)())
@@ -150,7 +151,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Any:
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
     """Note a failure at a line of the test that compares recorded warnings."""
-    lines = [str(entry.statement) for entry in call.excinfo.traceback] if call.excinfo else []
+    if call.when == "call":
+        signal.alarm(0)
+    entries = list(call.excinfo.traceback)[:20] if call.excinfo else []
+    lines = [linecache.getline(str(entry.path), entry.lineno + 1) for entry in entries]
     if any(WARNINGS.search(line) for line in lines):
         compared.add(item.nodeid)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from inspect import signature
 from typing import Any, Self
 
-from minigrad.errors import DeclarationError, IndexOutOfRange, MinigradError, ShapeError
+from minigrad.errors import ArgumentError, DeclarationError, IndexOutOfRange, MinigradError, ShapeError
 from minigrad.nn.modules import global_hooks
 from minigrad.nn.modules.global_hooks import (  # noqa: F401 - names of this module in PyTorch
     register_module_backward_hook,
@@ -221,8 +221,12 @@ class Module(Shown, Movable):
         ------
         AttributeError
             If a part of the name does not exist.
+        ArgumentError
+            If the name is empty.
         """
         prefix, _, name = target.rpartition(".")
+        if not name:
+            raise ArgumentError(f"set_submodule: target must name a module, got {target!r}; pass 'layer', for example")
         owner = self.get_submodule(prefix)
         if strict:
             owner.get_submodule(name)

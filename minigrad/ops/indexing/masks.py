@@ -257,9 +257,9 @@ def nonzero_static(input: Tensor, *, size: Size, fill_value: Int = -1) -> Tensor
 
     fill_value: the value of the rows that remain if there are fewer nonzero elements.
     """
-    found = nonzero(input)[:size]
-    rest = size - found.shape[0]
-    return cat([found, full((rest, input.ndim), fill_value, dtype=int64, device=input.device)]) if rest else found
+    rows = nonzero(input)[:size]
+    rest = size - rows.shape[0]
+    return cat([rows, full((rest, input.ndim), fill_value, dtype=int64, device=input.device)]) if rest else rows
 
 
 @composed()

@@ -144,7 +144,7 @@ def tensorinv(A: Tensor, ind: Int = 2) -> Tensor:
     Raises ShapeError unless the first `ind` dims have as many elements as the others.
     """
     front, behind = A.shape[:ind], A.shape[ind:]
-    return reshape(inv(reshape(A, (math.prod(front), -1))), (*behind, *front))
+    return reshape(inv(reshape(A, (math.prod(front), math.prod(behind)))), (*behind, *front))
 
 
 @composed()
@@ -154,8 +154,8 @@ def tensorsolve(A: Tensor, B: Tensor, dims: IntsOrNone = None) -> Tensor:
     dims: the dims of A that are moved to the end first; A then begins with the shape of B.
     """
     moved = movedim(A, dims, tuple(range(A.ndim - len(dims), A.ndim))) if dims else A
-    solution = solve(reshape(moved, (B.numel(), -1)), reshape(B, -1))
-    return reshape(solution, moved.shape[B.ndim :])
+    shape = moved.shape[B.ndim :]
+    return reshape(solve(reshape(moved, (B.numel(), math.prod(shape))), reshape(B, -1)), shape)
 
 
 @composed(namespace=(MG, LINALG), method=True)

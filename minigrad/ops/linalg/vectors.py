@@ -17,8 +17,8 @@ from minigrad.declare.rules import each, number
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import clone
-from minigrad.ops.linalg.products import dot, matmul, with_factors
 from minigrad.ops.creation import zeros_like
+from minigrad.ops.linalg.products import dot, matmul, with_factors
 from minigrad.ops.pointwise.blends import addcmul
 from minigrad.ops.pointwise.compare import logical_and, logical_or
 from minigrad.ops.reduction.sums import sum

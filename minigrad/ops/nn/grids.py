@@ -68,9 +68,10 @@ def grid_sample(
     """
     expect_grid(input, grid, mode)
     beyond, corners = PADDINGS.index(padding_mode), bool(align_corners)
-    if input.ndim == 4 and mode != "bicubic":
+    if mode != "bicubic":
+        function = sampled if input.ndim == 4 else by_planar_taps
         near = mode == "nearest"
-        return sampled(wide(input), wide(grid), near=near, beyond=beyond, corners=corners).to(input.dtype)
+        return function(wide(input), wide(grid), near=near, beyond=beyond, corners=corners).to(input.dtype)
     return by_taps(wide(input), wide(grid), mode, beyond, corners).to(input.dtype)
 
 
@@ -199,7 +200,7 @@ TAPS: dict[str, Callable[..., Taps]] = {"bilinear": linear, "nearest": nearest, 
 
 
 def by_planar_taps(input: Tensor, grid: Tensor, *, near: bool, beyond: int, corners: bool) -> Tensor:
-    """Return the value of `sampled` in tensor code; the gradient of the grid is 0 for nearest pixels."""
+    """Return the value of `sampled` in tensor code, also for volumes; nearest pixels have a gradient of the grid, 0."""
     if not near:
         return by_taps(input, grid, "bilinear", beyond, corners)
     unmoved = sum(where(grid.isfinite(), grid, 0.0) * 0.0, -1).unsqueeze(1)
