@@ -145,11 +145,8 @@ def per_block(kind: str, dtype: DType) -> int:
 
 def block_words(kind: str, dtype: DType) -> dict[str, Any]:
     """Return the words of a loop over blocks of words, on any target."""
-    per = per_block(kind, dtype)
-    return {
-        "VALUES": value_function(kind, dtype), "PER": per, "FOUR": per == 4,
-        "LIMIT": "np.uint64" if kind == "integer" else "T",
-    }  # fmt: skip
+    limit = "np.uint64" if kind == "integer" else "T"
+    return {"VALUES": value_function(kind, dtype), "PER": per_block(kind, dtype), "LIMIT": limit}
 
 
 def blocks(kind: str, dtype: DType, numel: int) -> int:

@@ -171,5 +171,5 @@ def joined_by(join: ScalarFn | None, dtype: DType, rows: bool | None = None) -> 
 
     rows: whether whole rows are added, for the loop over columns.
     """
-    words: dict[str, Any] = {"JOIN": join or sum_text(dtype)} | ({} if rows is None else {"ROWS": rows})
+    words: dict[str, Any] = {"COMBINE": join or sum_text(dtype)} | ({} if rows is None else {"ROWS": rows})
     return {"words": words, "form": "_".join(filter(None, (join.name if join else "add", "rows" if rows else "")))}
