@@ -69,7 +69,7 @@ def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
         length = min(N.n - start, N.piece)
         at_K = N.offset[K] + start * step_K
         fill(in_K, at_K, step_K, computed, length)
-        total = stretch(computed, 0, length, IDENTITY, ONE)
+        total = stretch(computed, 0, length, IDENTITY, T(N.one))
         if N.pieces > 1:
             work[p] = total
     leave(computed)
@@ -88,7 +88,7 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
             at_K = N.offset[K]
             walk(position, N.sizes, to=N.to_steps, at_K=N.strides[K])
             fill(in_K, at_K, step_K, computed, N.rows)
-            out[to] = STORE(FINISH(stretch(computed, 0, N.rows, IDENTITY, ONE), N.count))
+            out[to] = STORE(FINISH(stretch(computed, 0, N.rows, IDENTITY, T(N.one)), N.count))
     leave(computed)
 
 
@@ -221,7 +221,7 @@ def reduced_words(
 ) -> dict[str, Any]:  # fmt: skip
     """Return the words of a reduction of computed elements. steps: the strides of the arrays along a row."""
     fields = RUN if kind == "run" else ROWS
-    macros, constants, helpers = words_of(reducer, compute, form, fields)
+    macros, constants, helpers = words_of(reducer, compute, form)
     own = macros | {"LOAD_0": expression_macro(load_text(element, compute)[0])}
     text = short_header(form)
     for function in (*helpers, reduction.stretch):

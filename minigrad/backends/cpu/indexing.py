@@ -47,10 +47,7 @@ def gather(steps: CpuSteps, request: requests.Gather) -> Launch | None:
     if way == "dense" and (axis, moves[1]) == (1, 0):
         way = "line"
     bits = bits_of(a.dtype)  # one kernel moves elements of a size, whatever their dtype is
-    words = {
-        "ROWS": way == "rows", "DENSE": way in ("dense", "line"), "LINE": way == "line", "LOOSE": way == "any",
-        "LINE_OF_CACHE": 64 // a.dtype.itemsize,
-    }  # fmt: skip
+    words = {"ROWS": way == "rows", "DENSE": way in ("dense", "line"), "LINE": way == "line", "LOOSE": way == "any"}
     steps.run(
         indexing.gather, a, index, out, words=words, form=way, dtypes=(bits, index.dtype, bits), size=size, axis=axis,
         **strips_of(dims, strides, offsets),

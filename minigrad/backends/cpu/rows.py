@@ -212,11 +212,12 @@ def totals_of(
         named = {
             "FOUND": loop.totals, "FIND": f"find_{position}({', '.join(args)})",
             "RESULTS": ", ".join([f"totals_{k}[i]" for k in range(loop.totals[0], last)]),
-            "FINISHED": any(fn.totals[k].finish is not None for k in loop.totals),
             "KEPT": kept if loop.keeps else LEFT_OUT,
         }  # fmt: skip
         takes = {"TAKE": [take({*direct} & {*loop.operands}, {*filled} & {*loop.operands})]}
         parts.append(Part(rows.passed, {**macros, **takes}, named, loop.operands))
+        if any(fn.totals[k].finish is not None for k in loop.totals):
+            parts.append(Part(rows.finished, macros, named))
     return text, parts
 
 
@@ -263,14 +264,15 @@ def along(
     result = "out[start + i * move : start + i * move + n]"
     extra = "scratch[base + i * wide : base + i * wide + n]"
     constants = {f"ROOM_{k}": position for position, k in enumerate(filled)} | {
-        "SCRATCH": len(filled) + spare, "SPARE": spare, "LAST": len(filled), "COUNT": len(fn.totals),
+        "SCRATCH": len(filled) + spare, "LAST": len(filled), "COUNT": len(fn.totals),
         "FETCHED": tuple(fetched), "COMPUTED": tuple(computed), "STREAMED": streamed,
         "KEPT": LEFT_OUT if not keeps else "z" if dense else extra,
         "ROW": LEFT_OUT if fn.result is None else extra if streamed else result,
     }  # fmt: skip
     text, totals = totals_of(fn, loops, out.compute, sliced, filled, extra if spare else result)
     macros = {
-        "WORKSPACES": [Part(rows.workspaces)], "BAND": [Part(rows.next_band), Part(rows.fetch), *totals],
+        "WORKSPACES": [Part(rows.workspaces), *([Part(rows.spare)] if spare else [])],
+        "BAND": [Part(rows.next_band), Part(rows.fetch), *totals],
         "ALL": [take(sliced, filled)],
     }  # fmt: skip
     if streamed:  # stores past the caches

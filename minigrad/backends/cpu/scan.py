@@ -7,7 +7,7 @@ Blocks depend only on the shape, so the number of threads changes no bit.
 
 Free names: `F` is the op's scalar function of the accumulator and the operands' elements, and `COMBINE` that of two
 accumulators.  `IDENTITY`, `LOAD_K` and `STORE` are as in `reduction.py`.  `AT_K` is an element of neighbouring rows, in
-the slice `RUN_K` if the step is 1; in other rows `RUN` and `TAIL` are a run of an array, and `ITEM` is the position of
+the slice `RUN_K` if the step is 1; in other rows `RUN` is a run of an array, and `ITEM` is the position of
 an element in it, or in the array if the step is not 1.
 """
 
@@ -58,8 +58,9 @@ def carry(in_K, out, N):  # type: ignore[no-untyped-def]
         for j in range(LANES):
             acc[j] = IDENTITY
         for i in range(0, length, LANES):
-            x = TAIL(in_0, at)
-            for j in range(min(LANES, length - i)):
+            count = min(LANES, length - i)
+            x = RUN(in_0, at, count)
+            for j in range(count):
                 acc[j] = T(F(acc[j], LOAD_0(x[ITEM(at, j, step)])))
             at += LANES * step
         joined = acc[0]
@@ -194,8 +195,8 @@ def search_rows(in_K, out, N):  # type: ignore[no-untyped-def]
             winner = 0
             for i in range(0, n, 16):
                 count = min(16, n - i)
-                x_K = TAIL(in_K, p_K)
-                y = TAIL(out, q)
+                x_K = RUN(in_K, p_K, count)
+                y = RUN(out, q, count)
                 hits = 0
                 for j in range(count):
                     hits += 1 if F(best, LOAD_0(x_0[ITEM(p_0, j, s_0)])) else 0
@@ -349,5 +350,5 @@ def views(dense: bool | str) -> dict[str, str]:
         return row_views(dense, "x", "count")
     # A run with step 1 is indexed through a slice; otherwise the loop would not be vectorised.
     if dense:
-        return {"RUN": "{0}[{1} : {1} + {2}]", "TAIL": "{0}[{1} :]", "ITEM": "{1}"}
-    return {"RUN": "{0}", "TAIL": "{0}", "ITEM": "np.uint64({0} + {1} * {2})"}
+        return {"RUN": "{0}[{1} : {1} + {2}]", "ITEM": "{1}"}
+    return {"RUN": "{0}", "ITEM": "np.uint64({0} + {1} * {2})"}

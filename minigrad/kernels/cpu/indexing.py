@@ -1,8 +1,8 @@
 """Loops that read, write or add at the positions in an index tensor.
 
 Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1` and `STORE`.  `COMBINE` combines an element of the result with
-the element that is added to it, by a sum (of booleans: or) or another function.  `LINE_OF_CACHE` is the number of
-elements in a cache line.  One of these four is 1 for the loop:
+the element that is added to it, by a sum (of booleans: or) or another function.  One of these four is 1 for the
+loop:
 
 - `ROWS`: the index is constant along the innermost dim, and both sides have step 1 there, so whole rows are copied.
 - `DENSE`: the index and the result have step 1.
@@ -67,7 +67,7 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
                     k = np.int64(index[np.uint64(pi + 8 * index_row)])
                     at = pa + 8 * a_row + (k if k >= 0 else k + size) * axis
                     fetch(a, at)
-                    fetch(a, at + min(count - 1, LINE_OF_CACHE))
+                    fetch(a, at + min(count - 1, 64 // a.itemsize))
                 k = np.int64(index[np.uint64(pi)])
                 if -size <= k < size:
                     at = pa + (k if k >= 0 else k + size) * axis

@@ -171,7 +171,7 @@ def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
     total = IDENTITY
     for p in range(first, last):
         start = N.offset + p * N.piece
-        total = stretch(in_0, start, min(n - p * N.piece, N.piece), IDENTITY, ONE)
+        total = stretch(in_0, start, min(n - p * N.piece, N.piece), IDENTITY, T(N.one))
         if N.pieces > 1:
             work[p] = total
     JOIN_PIECES()
@@ -193,7 +193,7 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
     kept = N.kept
     rows = N.rows
     # Numbers that each row needs are read once: the compiler cannot know that a store to `out` does not change them.
-    one = ONE
+    one = T(N.one)
     count = N.count
     step = N.steps[0] if kept > 0 else 0
     to_step = N.to_steps[0] if kept > 0 else 0
@@ -234,7 +234,7 @@ def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]
                 start = (u - position * N.blocks) * block
                 at = base + start
                 walk(position, N.reduced_sizes, at=N.reduced_steps)
-                total = stretch(in_0, at, min(block, rows - start), total, ONE)
+                total = stretch(in_0, at, min(block, rows - start), total, T(N.one))
             out[to] = STORE(FINISH(total, N.count))
 
 

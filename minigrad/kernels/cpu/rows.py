@@ -74,8 +74,11 @@ def workspaces():  # type: ignore[no-untyped-def]
         taken_k = np.int64(-1)
     for k in each(COMPUTED):
         base_k = ROOM_k * wide * band
-    if SPARE:
-        base = LAST * wide * band
+
+
+def spare():  # type: ignore[no-untyped-def]
+    """Find the last scratch row of the first row of a band."""
+    base = LAST * wide * band
 
 
 def next_band():  # type: ignore[no-untyped-def]
@@ -125,15 +128,18 @@ def take():  # type: ignore[no-untyped-def]
 
 
 def passed():  # type: ignore[no-untyped-def]
-    """Compute the totals of one pass for each row of a band, and finish them in a loop over the rows."""
+    """Compute the totals of one pass for each row of a band."""
     for i in range(count):
         TAKE()
         kept = KEPT
         RESULTS = FIND
-    if FINISHED:
-        for i in range(count):
-            for t in each(FOUND):
-                totals_t[i] = T(FINISH_t(totals_t[i], T(n), T(value)))
+
+
+def finished():  # type: ignore[no-untyped-def]
+    """Finish the totals of one pass."""
+    for i in range(count):
+        for t in each(FOUND):
+            totals_t[i] = T(FINISH_t(totals_t[i], T(n), T(value)))
 
 
 @loop(ROWS)

@@ -83,7 +83,7 @@ def rows(in_K, losses, counted, work, out, N):
     if TERMS:
         line = (np.int64(cuda.blockIdx.x) * cuda.blockDim.y + cuda.threadIdx.y) * n
         m = n
-        LEAVE_SUMS()
+        OVER()
 
 
 def held():
@@ -126,7 +126,7 @@ def total():
     """Compute one total: each lane joins the terms of its elements, and a tree joins the lanes."""
     TOTAL = IDENTITY()
     OVER()
-    TOTAL = T(FINISH(OF_GROUP(TOTAL)[0], T(n), value))
+    TOTAL = T(FINISH(JOINED(TOTAL)[0], T(n), value))
 
 
 def join():
@@ -211,7 +211,7 @@ def row_words(fn: RowFn, form: Form, compute: np.dtype[Any], picks: str) -> dict
     totals, elements = ([lowered(fn, x, form, held_in, compute) for x in loops if bool(x.totals) == f] for f in (1, 0))
     last = pass_macros(fn, fn.passes()[-1], compute, CUDA, (0,)) if picks else {}
     return reduction.group_words(form.along) | {
-        "TOTALS": fetch_first + totals, "ELEMENTS": elements, "LEAVE_SUMS": [over(form, leave, (), ())],
+        "TOTALS": fetch_first + totals, "ELEMENTS": elements, "OVER": [over(form, leave, (), ())],
         "LOADS": form.loads, "WIDTH": width, "HELD": held_in,
         "TERMS": len(fn.terms), "TAKE": f"load_{width}", "PUT": f"store_{width}", "WIDELY": form.wide[0],
         "BACK": form.back, "ALL": Macro(lanes_macro(width)), "FACTOR": factor_text(compute),
@@ -226,7 +226,7 @@ def lowered(fn: RowFn, each: Pass, form: Form, kept: Sequence[int], compute: np.
     macros = pass_macros(fn, each, compute, CUDA)
     if not each.totals:
         return part._replace(macros={**part.macros, **macros})
-    words = {"TOTAL": f"total_{each.totals[0]}", "OF_GROUP": f"{each.kind}_of_group", "KEEPS": each.keeps}
+    words = {"TOTAL": f"total_{each.totals[0]}", "JOINED": f"{each.kind}_of_group", "KEEPS": each.keeps}
     return Part(total, {**macros, "OVER": [part]}, words)
 
 
