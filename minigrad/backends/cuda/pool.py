@@ -13,7 +13,6 @@ no elements; QUOTIENT, a division.  SPREAD: the elements of a window are not adj
 # mypy: disable-error-code="name-defined, no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -33,7 +32,6 @@ from minigrad.kernels.pasting import Late
 from minigrad.kernels.specialize import load_text
 
 Ints = tuple[int, ...]
-Template = Callable[..., Any]
 WINDOW = ("window", "stride", "padding")  # the fields that both requests have
 
 # Sizes are those of the result (batch, channels, three dims).  to_steps, x_steps, y_steps: the strides of the result,

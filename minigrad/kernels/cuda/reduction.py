@@ -283,7 +283,7 @@ SEARCH = Fields(
 def search(in_K, values, out, N):
     """Find the position of the best element of each output.
 
-    The candidates are all `rows`, or the positions that an earlier launch has found.
+    In the FIRST launch, the candidates are all `rows`; in the second one, the positions that the first one has found.
     """
     lane = np.int64(LANE)
     p = np.int64(cuda.blockIdx.y)
@@ -300,7 +300,10 @@ def search(in_K, values, out, N):
         i = p * N.piece + lane
         stop = min(N.rows, p * N.piece + N.piece) if inside else np.int64(0)
         while i < stop:
-            k = CANDIDATE
+            if FIRST:
+                k = i
+            else:
+                k = np.int64(in_1[found + i * N.copy])
             x = LOAD_0(in_0[base + k * N.row_step])
             if winner < 0 or F(best, x):
                 best = x

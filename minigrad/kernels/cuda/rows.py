@@ -5,10 +5,9 @@ memory, a group is some lanes of a warp, a warp or a whole block.  Across it, th
 side by side.
 
 `rows` is the kernel.  Its words `TOTALS` and `ELEMENTS` are the loops of `RowFn.passes`.  If a row stays in registers,
-r_K, `fetch` comes first; otherwise each loop reads the row again.  A loop is `held` or `read`.  In a loop, `bring`
-assigns elements j to j + WIDTH - 1 of operand K to x_K_0 and so on, and the rest of the `BODY` uses them.  Each group
-sums down the columns of its own rows, and `leave` stores the sums in a line of `work`; a second launch adds the
-lines.  `F` is a term or the result, VALUE the parameter.
+r_K, `fetch` comes first; otherwise each loop reads the row again.  A loop is `held` or `read`.  In a loop, the `BODY`
+first assigns elements j to j + WIDTH - 1 of operand K to x_K_0 and so on.  Each group sums down the columns of its own
+rows, and `leave` stores the sums in a line of `work`; a second launch adds the lines.  `F` is a term or the result.
 """
 
 # ruff: noqa: F821, F841
@@ -102,18 +101,23 @@ def read():
         j += np.int64(LANES) * WIDTH
 
 
-def bring():
-    """Assign the elements of the operands that a loop reads: from registers, by one load, or one by one."""
-    for k in each(HELD):
-        for i in each(WIDTH):
-            x_k_i = r_k[w * WIDTH + i]
-    for k in each(WIDE):
-        x_k = TAKE(in_k, at_k + j)
-        for i in each(WIDTH):
-            x_k_i = LOAD_k(x_k[i])
-    for k in each(SINGLE):
-        for i in each(WIDTH):
-            x_k_i = LOAD_k(in_k[at_k + (j + i) * N.step[k + 1]])
+def from_registers():
+    """Assign elements of operands whose rows are in registers."""
+    for i in each(WIDTH):
+        x_K_i = r_K[w * WIDTH + i]
+
+
+def by_one_load():
+    """Assign elements of operands that are loaded together."""
+    x_K = TAKE(in_K, at_K + j)
+    for i in each(WIDTH):
+        x_K_i = LOAD_K(x_K[i])
+
+
+def one_by_one():
+    """Assign elements of operands that are loaded one by one."""
+    for i in each(WIDTH):
+        x_K_i = LOAD_K(in_K[at_K + (j + i) * N.step[K + 1]])
 
 
 def fetch():
@@ -232,12 +236,13 @@ def lowered(fn: RowFn, each: Pass, form: Form, kept: Sequence[int], compute: np.
 
 def over(form: Form, body: Callable[..., Any], operands: Sequence[int], kept: Sequence[int]) -> Part:
     """Return a loop over the elements of these operands that a lane has."""
-    wide = [k for k in operands if k not in kept and form.wide[k + 1]]
-    constants = {
-        "HELD": tuple(k for k in operands if k in kept), "WIDE": tuple(wide),
-        "SINGLE": tuple(k for k in operands if k not in kept and k not in wide),
+    apart = [k for k in operands if k not in kept]
+    sources = {
+        from_registers: [k for k in operands if k in kept], by_one_load: [k for k in apart if form.wide[k + 1]],
+        one_by_one: [k for k in apart if not form.wide[k + 1]],
     }  # fmt: skip
-    return Part(held if form.loads else read, {"BODY": [Part(bring), Part(body)]}, constants, operands)
+    elements = [Part(template, operands=each) for template, each in sources.items()]
+    return Part(held if form.loads else read, {"BODY": [*elements, Part(body)]}, {}, operands)
 
 
 def joins_text(fn: RowFn, along: bool) -> str:
