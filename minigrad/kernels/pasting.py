@@ -385,9 +385,10 @@ def chosen(lines: Sequence[str], constants: Mapping[str, str]) -> list[str]:
         left = None
         while blocks and line and depth <= blocks[-1][0]:
             left = blocks.pop()
-        condition = re.fullmatch(r"if (\w+):", line.strip())
+        code = line.split("  #")[0].strip()
+        condition = re.fullmatch(r"if (\w+):", code)
         number = constants.get(condition[1], condition[1]) if condition else ""
-        if left and left[0] == depth and line.strip() == "else:":
+        if left and left[0] == depth and code == "else:":
             blocks.append((depth, not left[1]))
         elif number.isdecimal():
             blocks.append((depth, number != "0"))

@@ -119,7 +119,7 @@ def nest_words(
     macro = Macro(stores_macro(scalar, compute, stores, conditions))
     inside = [f"in{k}" for k, result in enumerate(same) if result is not None]
     words: dict[str, Any] = {
-        "F": macro, "name": "_".join([scalar.name, "{all}", kind + steps, *inside]), "results": len(outs),
+        "F": macro, "name": "_".join([scalar.name, "{all}", kind + steps, *inside]),
         "RESULTS": len(outs), "LOOSE": not steps, **evaluations(steps),
     }  # fmt: skip
     for k in range(len(same)):

@@ -145,7 +145,7 @@ def many_words(scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ..
     words |= {f"TYPE_{k}": f"np.{element(dtype)}" for k, dtype in enumerate(dtypes)}
     return words | {
         "F": Macro(stores_macro(scalar, compute, stores, [y.kind == "bool" for y in results])),
-        "RESULTS": len(results), "results": len(results), "accumulators": len(scalar.args) - columns,
+        "RESULTS": len(results), "accumulators": len(scalar.args) - columns,
         "name": f"many_{scalar.name}_{{reads}}",
     }  # fmt: skip
 

@@ -244,7 +244,7 @@ def mapped_words(
     words |= {"stretch": stretch} if kind == "along" and not laned else {}
     return words | row_views(steps, "x", "count") | {
         "name": f"{reducer.scalar.name}_{{all}}_{kind}{steps}",
-        "LANED": laned, "RESULTS": len(outs), "results": len(outs), "accumulators": reducer.accumulators,
+        "LANED": laned, "RESULTS": len(outs), "accumulators": reducer.accumulators,
         "fastmath": ("reassoc", "contract") if reducer.order == "sum" else (),
     }  # fmt: skip
 
