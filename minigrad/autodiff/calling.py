@@ -9,11 +9,11 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+from minigrad.autodiff.arguments import heads_for
 from minigrad.autodiff.barriers import alias, barred, beneath, depends
 from minigrad.autodiff.context import Context, Placeholder, among, code_of, has, nonzero
 from minigrad.autodiff.definition import fitted
 from minigrad.autodiff.holding import Marker, saved_values
-from minigrad.autodiff.pulling import heads_for
 from minigrad.autodiff.user_op import UserOp
 from minigrad.autodiff.watching import versions
 from minigrad.backends.registry import backend_of

@@ -14,9 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from minigrad.autodiff.arguments import facts
 from minigrad.autodiff.following import Followed, Following
 from minigrad.autodiff.holding import values_of
-from minigrad.autodiff.pulling import facts
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, ScalarFn
 from minigrad.declare.derivative import CALLS, OPERATORS
