@@ -168,9 +168,9 @@ LATER = {
 }  # fmt: skip
 
 if "IPython" in sys.modules:  # probably a notebook, where tracebacks omit the frames of this package
-    from minigrad.api import tracebacks as _tracebacks
+    from minigrad.api import display as _display
 
-    _tracebacks.install()
+    _display.install()
 
 
 def __getattr__(name: str) -> Any:

@@ -161,7 +161,7 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def run(options: argparse.Namespace) -> int:
     """Run the given command; only the module of this command is imported."""
     if options.command in (None, "tutorial"):
-        from minigrad.cli.greeting import greet, tutorial
+        from minigrad.cli.demo import greet, tutorial
 
         return tutorial() if options.command else greet()
     if options.command == "demo":

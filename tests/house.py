@@ -21,7 +21,8 @@ from tests import test_layers as layers
 PACKAGE = layers.PACKAGE
 LIMITS = Path(__file__).with_name("house_limits.json")
 WORD = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
-CONVERSIONS = re.compile(r"(?:LOAD|STORE|F|T|N|K)(?:_\d+|_K)?")  # the words that all templates share
+# The words that all templates share: conversions, the function, the type, the numbers and the letters of `pasting.py`.
+CONVERSIONS = re.compile(r"(?:LOAD|STORE|F|T|N)(?:_\d+|_K)?|[KRS]")
 FEW = 100  # a file with fewer lines costs a reader more to open than to read
 STATEMENTS = 4  # a function that writes a kernel and has at most so many statements states only what can be derived
 

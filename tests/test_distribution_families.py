@@ -10,8 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad import distributions as D
 from minigrad.distributions import constraints, utils
-from minigrad.distributions.implicit import beta_derivative, gamma_derivative
-from minigrad.distributions.sampling import binomial, poisson
+from minigrad.distributions.sampling import beta_derivative, binomial, gamma_derivative, poisson
 from minigrad.errors import ArgumentError, ShapeError
 
 pytestmark = pytest.mark.usefixtures("reference")

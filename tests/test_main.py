@@ -18,7 +18,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.__main__ import main
-from minigrad.cli import doctor, greeting
+from minigrad.cli import demo, doctor
 from minigrad.cli.doctor import find_op
 from minigrad.cli.samples import operands_of, params_of
 from minigrad.cli.where import lines_about
@@ -125,8 +125,8 @@ def test_the_tutorial_starts_as_root_and_shows_each_notebook_once(monkeypatch, c
 
 def test_the_tutorial_of_a_wheel_copies_its_notebooks_and_keeps_what_is_there(monkeypatch, tmp_path, capsys):
     folder = Path(__file__).resolve().parents[1] / "notebooks"
-    monkeypatch.setattr(greeting, "NOTEBOOKS", tmp_path / "site-packages" / "notebooks")
-    monkeypatch.setattr(greeting, "PACKED", unpacked(monkeypatch, tmp_path / "site-packages"))
+    monkeypatch.setattr(demo, "NOTEBOOKS", tmp_path / "site-packages" / "notebooks")
+    monkeypatch.setattr(demo, "PACKED", unpacked(monkeypatch, tmp_path / "site-packages"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.chdir(tmp_path)
     mine = tmp_path / "minigrad-notebooks" / "01_nudging.ipynb"
@@ -170,8 +170,8 @@ def unpacked(monkeypatch, target):
 
 def test_every_link_of_notebooks_copied_from_a_wheel_leads_to_a_file(monkeypatch, tmp_path):
     site = tmp_path / "site-packages"
-    monkeypatch.setattr(greeting, "NOTEBOOKS", site / "notebooks")
-    monkeypatch.setattr(greeting, "PACKED", unpacked(monkeypatch, site))
+    monkeypatch.setattr(demo, "NOTEBOOKS", site / "notebooks")
+    monkeypatch.setattr(demo, "PACKED", unpacked(monkeypatch, site))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.chdir(tmp_path)
     assert main(["tutorial"]) == 1, "there is no Jupyter"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from minigrad.api import tracebacks
+from minigrad.api import display
 from minigrad.errors import MinigradError
 
 PROGRAM = """
@@ -60,9 +60,9 @@ def test_a_handler_of_the_user_stays() -> None:
     assert done.stdout.strip() == "(<class 'ValueError'>,)"
 
 
-@pytest.mark.parametrize("folder", [f"{tracebacks.PACKAGE}_of_mine", os.path.dirname(tracebacks.PACKAGE)])
+@pytest.mark.parametrize("folder", [f"{display.PACKAGE}_of_mine", os.path.dirname(display.PACKAGE)])
 def test_a_file_of_the_user_beside_the_package_is_not_part_of_it(folder: str) -> None:
-    user, inner = os.path.join(folder, "net.py"), os.path.join(tracebacks.PACKAGE, "runtime", "var.py")
+    user, inner = os.path.join(folder, "net.py"), os.path.join(display.PACKAGE, "runtime", "var.py")
     names: dict[str, Any] = {"MinigradError": MinigradError}
     for file, text in (
         (inner, "def last():\n    raise MinigradError('no')"),
@@ -72,5 +72,5 @@ def test_a_file_of_the_user_beside_the_package_is_not_part_of_it(folder: str) ->
         exec(compile(text, file, "exec"), names)
     with pytest.raises(MinigradError) as caught:
         names["mine"]()
-    shown = traceback.extract_tb(tracebacks.shortened(caught.tb))
+    shown = traceback.extract_tb(display.shortened(caught.tb))
     assert [(frame.filename, frame.name) for frame in shown][1:] == [(user, "mine"), (inner, "last")]

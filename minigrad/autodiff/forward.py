@@ -74,7 +74,7 @@ def pushed(call: TangentCall) -> tuple[Tensor | None, ...]:
     total: list[Tensor | None] = [None] * len(call.results)
     if not any([y.dtype.is_inexact for y in call.results]):  # noqa: C419  a generator takes twice as long
         return tuple(total)
-    for way in ways_for(call.op):
+    for way in WAYS[call.op.jvp is not None, call.op.linear is not None, call.op.kind == "elementwise"]:
         while left:
             covered, parts = way(call, left)
             if not covered:
@@ -192,11 +192,6 @@ def transposed_over(call: TangentCall, left: set[int]) -> Tangents:
     leaves = [u for u in heads if u is not None]
     tangents = iter(transform.pull([p for p, _ in pairs], [t for _, t in pairs], leaves, call.op.label, True))
     return [None if u is None else next(tangents) for u in heads]
-
-
-def ways_for(op: Op) -> tuple[Way, ...]:
-    """Return the methods among the four that may apply to an op."""
-    return WAYS[op.jvp is not None, op.linear is not None, op.kind == "elementwise"]
 
 
 WAYS: dict[tuple[bool, bool, bool], tuple[Way, ...]] = {

@@ -115,6 +115,4 @@ class Backend(Calls, Transfers, Lists, ABC):
         made = service(steps, request) if some else NO_STEPS
         launch = steps if made is None else as_launch(made, steps.arguments, kind.__name__, kind.checks)
         part = Part(request, tuple(range(steps.arguments)), steps.specs, len(steps.outs))
-        return Launch(
-            steps.arguments, launch.steps, launch.temporaries, launch.flags, launch.always_fails, [part]
-        )  # fmt: skip
+        return Launch(steps.arguments, launch.steps, launch.temporaries, launch.flags, launch.always_fails, [part])

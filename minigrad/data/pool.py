@@ -14,9 +14,9 @@ from multiprocessing import get_all_start_methods, get_context
 from typing import Any, Final, NoReturn
 
 from minigrad.data import worker as process
-from minigrad.data.channel import Channel, waiter
 from minigrad.data.collate import Fetcher
 from minigrad.data.memory import SEGMENTS, Parcel, Segment, end_of, loans, new_segment, unpacked
+from minigrad.data.worker import Channel, waiter
 from minigrad.errors import ArgumentError, WorkerError, warn
 
 LOANS: Final = 8  # segments that the program may use at a time, each of which is an open file; more batches are copied

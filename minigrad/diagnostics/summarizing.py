@@ -219,7 +219,7 @@ class Run(Observer):
         row = self.open.pop()
         row.shape = shapes_of(result)
         if not module._modules:
-            row.size = size_of(result)
+            row.size = sum(x.numel() * x.dtype.itemsize for x in tensors_in(result))
 
     def called(self, op: Any, operands: tuple[Tensor, ...], result: Any, seconds: float) -> None:
         """Count the multiply-adds of an op."""
@@ -270,8 +270,3 @@ def shown(shapes: Any) -> str:
     if shapes is None:
         return "not called"
     return " ".join(map(str, shapes)) if isinstance(shapes, list) else str(shapes)
-
-
-def size_of(result: Any) -> int:
-    """Return the number of bytes of the tensors of a result."""
-    return sum(x.numel() * x.dtype.itemsize for x in tensors_in(result))

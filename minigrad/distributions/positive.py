@@ -8,7 +8,7 @@ from typing import Any
 
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Elementwise, ExponentialFamily
-from minigrad.distributions.implicit import GammaSample
+from minigrad.distributions.sampling import GammaSample
 from minigrad.distributions.utils import broadcast_all, formula
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.pointwise.compare import where

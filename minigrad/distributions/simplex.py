@@ -8,7 +8,7 @@ from typing import Any
 
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Elementwise, ExponentialFamily, Odds
-from minigrad.distributions.implicit import DirichletSample
+from minigrad.distributions.sampling import DirichletSample
 from minigrad.distributions.utils import EULER, clamp_probs, formula
 from minigrad.errors import ShapeError
 from minigrad.nn import functional as F

@@ -8,8 +8,8 @@ from typing import Any
 
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, Elementwise
-from minigrad.distributions.implicit import GammaSample
 from minigrad.distributions.real_line import Cauchy, Normal
+from minigrad.distributions.sampling import GammaSample
 from minigrad.distributions.utils import EULER, broadcast_all, formula
 from minigrad.ops import random
 from minigrad.ops.creation import full_like, zeros_like

@@ -7,6 +7,7 @@ replaces the call: see `pasting.py`.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -168,6 +169,17 @@ def neutral_text(identity: str, compute: np.dtype[Any]) -> str:
     return f"T({dtype.lowest if identity == 'lowest' else dtype.highest})"
 
 
+def lanes_macro(width: int) -> Expand:
+    """Return the macro ALL(x): a tuple of x written once for each lane, whose index is J in x."""
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        one = ast.unparse(args[0])
+        lanes = [re.sub(r"(?<![A-Za-z0-9])J\b", str(j), one) for j in range(width)]
+        return [], parsed(f"({', '.join(lanes)},)")
+
+    return expand
+
+
 # ---- passes over rows -----------------------------------------------------------------------------------------------
 
 # For each kind of loop: the expression that combines two values, and the neutral element.
@@ -196,7 +208,7 @@ def pass_macros(
 ) -> dict[str, Expand]:  # fmt: skip
     """Return the macros of a pass: F computes a term from an element of each operand of the loop and the kept term.
 
-    A loop that computes total 2 also has the macros F_2, IDENTITY, JOIN and FINISH_2.  A loop of two sums down the
+    A loop that computes total 2 also has the macros F_2, IDENTITY, COMBINE and FINISH_2.  A loop of two sums down the
     columns has F_0 and F_1.
 
     operands: the positions of the operands that F receives, by default those of the loop.  total: the text of the total
@@ -208,7 +220,7 @@ def pass_macros(
     macros = {f"{letter}_{k}": by_name(x, parameters, known, compute, target) for k, x in zip(positions, loop.scalars)}
     macros[letter] = macros[f"{letter}_{positions[0]}"]
     for k in loop.totals:
-        macros["JOIN"] = expression_macro(JOINS[loop.kind][0])
+        macros["COMBINE"] = expression_macro(JOINS[loop.kind][0])
         macros["IDENTITY"] = expression_macro(neutral_text(JOINS[loop.kind][1], compute))
         macros["FINISH"] = macros[f"FINISH_{k}"] = first_arguments(fn.totals[k].finish, compute, target)
     return macros

@@ -34,7 +34,8 @@ LEFT_OUT = "..."  # a line of a template that assigns this text is left out
 LOOP = re.compile(r"( *)for (\w+) in each\((\w+)\):")
 LETTER, EACH = re.compile(r"_([KRS])(?![A-Za-z0-9])"), re.compile(r"\w+_([KRS])\b")
 WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
-SCALAR = re.compile(r"[FGH](_\d+)?|COMBINE|FINISH|JOINED")  # macros whose arguments may be repeated per operand
+# The calls whose arguments may be repeated per operand: of scalar functions, and of helpers by their names.
+REPEATED = re.compile(r"[FGH](_\d+)?|COMBINE|FINISH|JOINED|[a-z]\w*")
 # The names that every kernel has: its modules, dtype and arguments, and the functions of `native.py`.
 RESERVED = {
     "T",
@@ -202,8 +203,8 @@ class _Expander(ast.NodeTransformer):
         return ast.Tuple([self.visit(each) for each in self.spread(node.elts)], node.ctx)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        args = [self.visit(a) for a in (self.spread(node.args) if SCALAR.fullmatch(name) else node.args)]
+        name = callee(node)
+        args = [self.visit(a) for a in (self.spread(node.args) if REPEATED.fullmatch(name) else node.args)]
         if name in self.macros:
             more, expr = self.macros[name](args, self.used)
             self.lines += more
@@ -213,14 +214,19 @@ class _Expander(ast.NodeTransformer):
     def spread(self, args: list[ast.expr]) -> list[ast.expr]:
         """Repeat each argument that contains a letter, once per operand, result or accumulator.
 
-        F(LOAD_K(x_K[i])) becomes F(LOAD_0(x_0[i]), LOAD_1(x_1[i])).
+        F(LOAD_K(x_K[i])) becomes F(LOAD_0(x_0[i]), LOAD_1(x_1[i])), also as an argument of another call.
         """
         found: list[ast.expr] = []
         for arg in args:
             text = ast.unparse(arg)
-            letter = letter_of(text)
+            letter = "" if REPEATED.fullmatch(callee(arg)) else letter_of(text)
             found += [parsed(each) for each in spread(text, letter, self.words)] if letter else [arg]
         return found
+
+
+def callee(node: ast.expr) -> str:
+    """Return the name of the function that an expression calls, otherwise ""."""
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
 def letter_of(text: str) -> str:
@@ -294,7 +300,7 @@ def expanded(source: Source, words: Words, used: set[str]) -> list[str]:
     """Return the expanded lines of a template; its docstring stays as it is."""
     lines = source.text.splitlines()
     result = [*_expand_line(lines[0], words, used), *lines[1 : source.start]]
-    for line in unrolled(lines[source.start :], words.constants):
+    for line in chosen(unrolled(lines[source.start :], words.constants), words.constants):
         code = line.split("  #")[0]
         word, indent = code.strip().removesuffix("()"), code[: len(code) - len(code.lstrip())]
         if word.startswith("walk("):
@@ -311,7 +317,7 @@ def expanded(source: Source, words: Words, used: set[str]) -> list[str]:
                 result += _expand_line(one, words, used)
         else:
             result += _expand_line(line, words, used)
-    return chosen(result)
+    return result
 
 
 def _letter_of_target(code: str) -> str:
@@ -327,7 +333,7 @@ def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
         line = line.replace("GIVEN", words.constants.get("GIVEN", "GIVEN"))
         return [re.sub(r"\bN\b", "numbers", line) if words.fields else line]
     counted = COUNTED.search(code)  # matches `K + 1` after K was replaced by a number
-    plain = words.known.isdisjoint(WORD.findall(code)) and not counted and not code.endswith("_S,)")
+    plain = words.known.isdisjoint(WORD.findall(code)) and not counted and not letter_of(code)
     if plain or code.startswith(("#", '"')):
         return [line]
     opener = code.endswith(":")
@@ -367,8 +373,8 @@ def unrolled(lines: Sequence[str], constants: Mapping[str, str]) -> list[str]:
     return copies
 
 
-def chosen(lines: Sequence[str]) -> list[str]:
-    """Return the lines without the block under `if 0:`, and without the `else:` block of `if` with any other number.
+def chosen(lines: Sequence[str], constants: Mapping[str, str]) -> list[str]:
+    """Return the lines without the block under `if WORD:` if WORD is 0, and without its `else:` block otherwise.
 
     The blocks that remain lose their condition and one level of indentation.
     """
@@ -379,11 +385,13 @@ def chosen(lines: Sequence[str]) -> list[str]:
         left = None
         while blocks and line and depth <= blocks[-1][0]:
             left = blocks.pop()
-        number = re.fullmatch(r"if (\d+):", line.strip())
-        if left and left[0] == depth and line.strip() == "else:":
+        code = line.split("  #")[0].strip()
+        condition = re.fullmatch(r"if (\w+):", code)
+        number = constants.get(condition[1], condition[1]) if condition else ""
+        if left and left[0] == depth and code == "else:":
             blocks.append((depth, not left[1]))
-        elif number:
-            blocks.append((depth, number[1] != "0"))
+        elif number.isdecimal():
+            blocks.append((depth, number != "0"))
         elif all(stays for _, stays in blocks):
             kept.append(line[4 * len(blocks) :])
     return kept

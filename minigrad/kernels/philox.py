@@ -103,24 +103,27 @@ def normal64(w0, w1, w2, w3, mean, deviation, last):  # type: ignore[no-untyped-
 def integer64(w0, w1, w2, w3, low, span, last):  # type: ignore[no-untyped-def]
     """Return two int64 in [low, low + span): low + the upper half of the 128-bit product of span and a pair of words.
 
-    A span of 0 stands for 2**64.  The probability of each value is off by less than 2**-64, so no words are rejected.
+    low and span are the bits of unsigned integers.  A span of 0 stands for 2**64.  The probability of each value is off
+    by less than 2**-64, so no words are rejected.
     """
     half = np.uint64(32)
     mask = np.uint64(0xFFFFFFFF)
-    s0 = span & mask
-    s1 = span >> half
+    start = np.uint64(low)
+    size = np.uint64(span)
+    s0 = size & mask
+    s1 = size >> half
     # Long multiplication in base 2**32.  Each carry fits into 64 bits, so no sum wraps around.
     carry0 = (w0 * s0) + ((w1 * s0) >> half)
     carry1 = (w2 * s0) + ((w3 * s0) >> half)
     high0 = w0 * s1 + (carry0 >> half) + (((carry0 & mask) + w1 * s1) >> half)
     high1 = w2 * s1 + (carry1 >> half) + (((carry1 & mask) + w3 * s1) >> half)
-    x0 = (w0 << half) | w1 if span == np.uint64(0) else high0
-    x1 = (w2 << half) | w3 if span == np.uint64(0) else high1
+    x0 = (w0 << half) | w1 if size == np.uint64(0) else high0
+    x1 = (w2 << half) | w3 if size == np.uint64(0) else high1
     # The 64-bit addition has two parts, because NumPy scalars would warn if the whole sum wrapped around.
-    y0 = (low & mask) + (x0 & mask)
-    y1 = (low & mask) + (x1 & mask)
-    z0 = (((low >> half) + (x0 >> half) + (y0 >> half)) & mask) << half
-    z1 = (((low >> half) + (x1 >> half) + (y1 >> half)) & mask) << half
+    y0 = (start & mask) + (x0 & mask)
+    y1 = (start & mask) + (x1 & mask)
+    z0 = (((start >> half) + (x0 >> half) + (y0 >> half)) & mask) << half
+    z1 = (((start >> half) + (x1 >> half) + (y1 >> half)) & mask) << half
     return np.int64(z0 | (y0 & mask)), np.int64(z1 | (y1 & mask))
 
 
@@ -145,11 +148,7 @@ def per_block(kind: str, dtype: DType) -> int:
 
 def block_words(kind: str, dtype: DType) -> dict[str, Any]:
     """Return the words of a loop over blocks of words, on any target."""
-    per = per_block(kind, dtype)
-    return {
-        "VALUES": value_function(kind, dtype), "PER": per, "FOUR": per == 4,
-        "LIMIT": "np.uint64" if kind == "integer" else "T",
-    }  # fmt: skip
+    return {"VALUES": value_function(kind, dtype), "PER": per_block(kind, dtype)}
 
 
 def blocks(kind: str, dtype: DType, numel: int) -> int:

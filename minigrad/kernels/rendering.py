@@ -218,7 +218,7 @@ class _Render(Reader[Value]):
         if self.kind != "complex" or value.real or value.condition:
             return self.literal(0) if name == "imag" else value
         if name == "conjugate":
-            return Value(call_method(value.text, name))
+            return Value(ast.Call(ast.Attribute(value.text, name), [], []))
         return Value(ast.Attribute(value.text, name), real=True)
 
     def complex_call(self, name: str, values: list[Value], args: list[ast.expr]) -> Value:
@@ -256,11 +256,6 @@ class _Render(Reader[Value]):
         if self.kind == "bool":
             return Value(ast.Compare(result, [ast.NotEq()], [ast.Constant(0)]), True)
         return Value(call("saturate", result))
-
-
-def call_method(value: ast.expr, name: str) -> ast.Call:
-    """Return the call of a method without arguments."""
-    return ast.Call(ast.Attribute(value, name), [], [])
 
 
 def complex_results(scalar: ScalarFn, compute: np.dtype[Any]) -> list[bool]:

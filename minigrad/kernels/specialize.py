@@ -192,7 +192,7 @@ def write_loop(
     words: the meanings of the words of the template: a scalar function; an expression, which is a text with `{0}`; a
     `Macro`, or a `Late` that makes one; a helper, which is a function of a kernel; a sequence of `Part`s; otherwise a
     constant.  A constant of the template's module needs no entry.  The lines of `imports` are added to the header;
-    `fastmath` and `inlined` are those of `write_kernel`.  `results` and `accumulators` are the numbers of the arrays
+    `fastmath` and `inlined` are those of `write_kernel`.  `RESULTS` and `accumulators` are the numbers of the arrays
     `out_R` and `work_S`, and `arrays` the names of those that `out` represents.  `name` is the name of the kernel if it
     does not contain that of the template, with `{reads}` for the dtypes of the operands, and `{all}` for these and
     those of the results.
@@ -209,9 +209,9 @@ def write_loop(
     macros: dict[str, Any] = {}
     constants = constants_of(template, *helpers)
     named = words.pop("arrays", ("out",))
-    results, accumulators = words.pop("results", loop.results), words.pop("accumulators", 1)
-    if target is not CPU and "out_R" in loop.arrays:
-        results += words["RESULTS"] - 1
+    counted = loop.table or "out_R" in loop.arrays
+    results = words.get("RESULTS", loop.results) if counted else loop.results
+    accumulators = words.pop("accumulators", 1)
     find = conversions_of if target is CPU else device_conversions
     operands, outs = find(loop, dtypes, named, results, accumulators)
     registers = compute or (outs[0].compute if outs else None)

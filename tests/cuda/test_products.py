@@ -8,10 +8,10 @@ from cases import unless_full
 from strided import arrange, blank, check_gaps, contents
 
 from minigrad.backends.cuda import CudaBackend, matmul, tiles
-from minigrad.backends.cuda.matrices import results
 from minigrad.backends.cuda.runtime import Program, Properties
 from minigrad.backends.cuda.simulator import Simulator
 from minigrad.backends.cuda.watched import Notice
+from minigrad.backends.cuda.words import results
 from minigrad.core import requests
 from minigrad.core.dtype import bf16, bool_, f16, f32, f64, i8, i32
 from minigrad.core.layout import Layout

@@ -146,7 +146,7 @@ def launched(simulator, case, sought, change=("", "")):
     if sought:
         share = plan_search(out, a, dims[0])[0]
         rank = len(share.values["sizes"])
-        words = reduction.search_words(GREATER, f32, False, share.along, rank, False)
+        words = reduction.search_words(GREATER, f32, False, share.along, True)
         text = text_of(loops.search, (f32, None, i64), words, f32.compute, kept=rank)
         numbers = loops.SEARCH.pack(**share.values)
     else:

@@ -97,7 +97,7 @@ def launched(simulator, kind, change=("", "")):
     n = 1300
     x = integers(n)
     if kind == "tiles":
-        words = scan.tile_words(SUM, f64.compute, f32, f32, 4, False, False, 0)
+        words = scan.tile_words(SUM, f64.compute, 4, False, False)
         text, results = text_of(scan.tiles, (f32, None, f32), words, f64.compute, rank=0), ["f4"]
     else:
         words = scan.extreme_words(NOT_LESS, f32)

@@ -13,7 +13,7 @@ import pytest
 from worker_sets import Copied, Numbered, batches, doubled, recalled, remembered
 
 import minigrad as mg
-from minigrad.data import DataLoader, channel, memory, pool
+from minigrad.data import DataLoader, memory, pool, worker
 
 SIZE = 4
 
@@ -171,7 +171,7 @@ def test_long_messages_in_both_directions_do_not_block(full: bool, monkeypatch: 
 
 def test_the_message_to_stop_needs_no_thread() -> None:
     ours, theirs = multiprocessing.Pipe()
-    stopped = channel.Channel(ours)
+    stopped = worker.Channel(ours)
     stopped.unread = stopped.capacity
     stopped.stop(("stop",))
     assert stopped.thread is None and theirs.recv() == ("stop",)

@@ -16,7 +16,7 @@ from minigrad.kernels import calling
 from minigrad.kernels.cpu import elementwise
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.macros import expression_macro, scalar_macro
+from minigrad.kernels.macros import scalar_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.target import Target
 from minigrad.runtime.data import host_array
@@ -45,8 +45,8 @@ def text_of(op: Any, dtype: Any, target: Target) -> str:
         operands=(dtype,),
         out=dtype,
         compute=dtype.compute,
-        macros={"F": scalar_macro(op.scalar, dtype.compute, target), "HERE_0": expression_macro("{}")},
-        constants={"STEP_0": "1", "EVALUATIONS": "count", "REPEATED": "..."},
+        macros={"F": scalar_macro(op.scalar, dtype.compute, target)},
+        constants={"STEP_0": "1", "RUN_0": "in_0[numbers[3] + lo :]", "EVALUATIONS": "count", "REPEATED": 0},
         fields=elementwise.DENSE,
         target=target,
     )

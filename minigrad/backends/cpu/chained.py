@@ -4,7 +4,7 @@ Rows read a computed operand from a scratch row, and reductions from a workspace
 Both are read like memory, so the result has the bits of two launches: the additions are those of `run_whole` and
 `rows_whole` of `kernels/cpu/reduction.py` over a tensor with these elements.  For other loops the request is lowered.
 
-Free names: `fill` computes the elements in their own dtype, ELEMENT.  `G` is a call of `fill`, `H` is the scalar
+Free names: `fill` computes the elements in their own dtype, ELEMENT.  there, `F` is the scalar
 function, and `RUN_K` and `AT_K` are as in `rows.py`.
 """
 
@@ -40,7 +40,7 @@ from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import reduction
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields, loop
-from minigrad.kernels.macros import call_macro, expression_macro
+from minigrad.kernels.macros import expression_macro
 from minigrad.kernels.pasting import Late, Macro, paste
 from minigrad.kernels.specialize import load_text
 
@@ -52,7 +52,7 @@ def fill(in_K, at_K, step_K, computed, n):  # type: ignore[no-untyped-def]
     """Compute n elements, whose distance in each operand is constant."""
     u_K = RUN_K
     for j in range(n):
-        computed[j] = H(LOAD_K(AT_K))
+        computed[j] = F(LOAD_K(AT_K))
 
 
 @loop(RUN)
@@ -68,8 +68,8 @@ def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
         start = p * N.piece
         length = min(N.n - start, N.piece)
         at_K = N.offset[K] + start * step_K
-        G(in_K, at_K, step_K, computed, length)
-        total = stretch(computed, 0, length, IDENTITY, ONE)
+        fill(in_K, at_K, step_K, computed, length)
+        total = stretch(computed, 0, length, IDENTITY, T(N.one))
         if N.pieces > 1:
             work[p] = total
     leave(computed)
@@ -87,8 +87,8 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
             to = N.to
             at_K = N.offset[K]
             walk(position, N.sizes, to=N.to_steps, at_K=N.strides[K])
-            G(in_K, at_K, step_K, computed, N.rows)
-            out[to] = STORE(FINISH(stretch(computed, 0, N.rows, IDENTITY, ONE), N.count))
+            fill(in_K, at_K, step_K, computed, N.rows)
+            out[to] = STORE(FINISH(stretch(computed, 0, N.rows, IDENTITY, T(N.one)), N.count))
     leave(computed)
 
 
@@ -221,16 +221,16 @@ def reduced_words(
 ) -> dict[str, Any]:  # fmt: skip
     """Return the words of a reduction of computed elements. steps: the strides of the arrays along a row."""
     fields = RUN if kind == "run" else ROWS
-    macros, constants, helpers = words_of(reducer, compute, form, fields)
+    macros, constants, helpers = words_of(reducer, compute, form)
     own = macros | {"LOAD_0": expression_macro(load_text(element, compute)[0])}
     text = short_header(form)
     for function in (*helpers, reduction.stretch):
         pasted = paste(function, 1, own, constants, fields)
         text += "\n\n" + CPU.helper(LIBERTIES.get(form, ()), form == "short sum") + pasted
     loads = {f"LOAD_{k}": expression_macro(load_text(each, element.compute)[0]) for k, each in enumerate(dtypes)}
-    filled = paste(fill, len(dtypes), {"H": chain.macro(element.compute), **loads}, elements_of(steps))
+    filled = paste(fill, len(dtypes), {"F": chain.macro(element.compute), **loads}, elements_of(steps))
     text += helper(re.sub(r"\bT\(", f"np.{element.compute}(", filled), fill, "fill")
     words = {word: Macro(macro) if callable(macro) else macro for word, macro in macros.items()}
     return words | constants | {"name": f"{name}_{{all}}_{kind}{steps}"} | {
-        "G": Macro(call_macro("fill")), "ELEMENT": f"np.{element.compute}", "imports": text,
+        "ELEMENT": f"np.{element.compute}", "imports": text,
     }  # fmt: skip

@@ -8,7 +8,6 @@ such as `exp` counts as several elements.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -22,8 +21,8 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType, bits_of, bool_, uint8
 from minigrad.core.op import ScalarFn
 from minigrad.kernels.cpu import elementwise
-from minigrad.kernels.macros import expression_macro, scalar_macro, stores_macro
-from minigrad.kernels.pasting import LEFT_OUT, Late, Macro
+from minigrad.kernels.macros import scalar_macro, stores_macro
+from minigrad.kernels.pasting import Late, Macro
 from minigrad.kernels.scalar import strip_docstring
 from minigrad.kernels.specialize import store_text
 
@@ -97,12 +96,15 @@ def returned(scalar: ScalarFn) -> frozenset[int]:
 
 def run_words(
     scalar: ScalarFn, compute: np.dtype[Any], out: DType, kind: str, steps: str, same: tuple[int, ...], operands: int
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """Return the words of a loop with one result. same: indices of the operands that are the result itself."""
-    words: dict[str, Any] = {f"HERE_{k}": Macro(expression_macro("z" if k in same else "{}")) for k in range(operands)}
+    words: dict[str, Any] = evaluations(steps) | {f"STEP_{k}": step for k, step in enumerate(steps)}
+    for k in range(operands):
+        start = f"numbers[{elementwise.DENSE.position('offset', group=str(k + 1))}]"
+        words[f"RUN_{k}"] = "z" if k in same else f"in_{k}[{start}{' + lo' * (steps[k : k + 1] == '1')} :]"
     words["F"] = Macro(scalar_macro(scalar, compute, condition=out.kind == "bool"))
     words["name"] = "_".join([scalar.name, "{all}", kind + steps, *[f"in{k}" for k in same]])
-    return words | evaluations(steps, {"": "z[0]"}) | {f"STEP_{k}": step for k, step in enumerate(steps)}
+    return words
 
 
 def nest_words(
@@ -116,50 +118,20 @@ def nest_words(
     stores, conditions = [store_text(compute, y, several=True)[0] for y in outs], [y.kind == "bool" for y in outs]
     macro = Macro(stores_macro(scalar, compute, stores, conditions))
     inside = [f"in{k}" for k, result in enumerate(same) if result is not None]
-    name = "_".join([scalar.name, "{all}", kind + steps, *inside])
-    return {"F": macro, "name": name, "results": len(outs)} | positions(steps, len(outs), same)
+    words: dict[str, Any] = {
+        "F": macro, "name": "_".join([scalar.name, "{all}", kind + steps, *inside]),
+        "RESULTS": len(outs), "LOOSE": not steps, **evaluations(steps),
+    }  # fmt: skip
+    for k in range(len(same)):
+        words[f"AT_{k}"] = f"in_{k}[np.uint64(at_{k} + (start + i) * step_{k})]"
+    for k, (step, result) in enumerate(zip(steps, same, strict=False)):
+        along, array = step == "1", f"in_{k}" if result is None else f"out_{result}"
+        words[f"RUN_{k}"] = f"np.uint64(at_{k}{' + start' * along})" if result is None else f"z_{result}"
+        words[f"AT_{k}"] = f"{array}[x_{k}{' + i' * along}]"
+    return words
 
 
-def positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[str, str]:
-    """Return the source text of an element's position: in a slice with a pasted step, or computed from the stride."""
-    names = {"RESULTS": str(results), **evaluations(steps, {f"_{k}": f"out_{k}[z_{k}]" for k in range(results)})}
-    if steps:
-        names["EVALUATIONS"] = f"np.uint64({names['EVALUATIONS']})"
-    for k in range(results):
-        far = f"numbers[{elementwise.NEST.position('step', group=str(k))}]"
-        names[f"OUT_AT_{k}"] = f"out_{k}[z_{k} + i]" if steps else f"out_{k}[np.uint64(to_{k} + (start + i) * far_{k})]"
-        names[f"OUT_RUN_{k}"] = f"np.uint64(to_{k} + start)" if steps else LEFT_OUT
-        names[f"OUT_STEP_{k}"] = LEFT_OUT if steps else far
-    for k, result in enumerate(same):
-        names |= operand_positions(k, steps[k] if steps else "", result, results)
-    return names
-
-
-def evaluations(steps: str, firsts: Mapping[str, str]) -> dict[str, str]:
-    """Return the source text of the number of elements that a run computes: 1 if each operand has step 0.
-
-    firsts: the text of the first element of each result, which is then repeated, by the result's ending.
-    """
+def evaluations(steps: str) -> dict[str, Any]:
+    """Return the number of elements that a run computes, and whether the first one is repeated: if all steps are 0."""
     once = bool(steps) and "1" not in steps
-    repeated = {f"REPEATED{ending}": first if once else LEFT_OUT for ending, first in firsts.items()}
-    return {"EVALUATIONS": "1" if once else "count", **repeated}
-
-
-def operand_positions(k: int, step: str, result: int | None, results: int) -> dict[str, str]:
-    """Return the source text of an element of operand k.
-
-    step: "0", "1" or "".
-    result: the result that is the same memory, or None.
-    """
-    if not step:
-        number = f"numbers[{elementwise.NEST.position('step', group=str(k + results))}]"
-        return {
-            f"AT_{k}": f"in_{k}[np.uint64(at_{k} + (start + i) * step_{k})]",
-            f"RUN_{k}": LEFT_OUT,
-            f"STEP_{k}": number,
-        }
-    moves = step == "1"
-    run = f"np.uint64(at_{k}{' + start' if moves else ''})" if result is None else f"z_{result}"
-    array = f"in_{k}" if result is None else f"out_{result}"
-    at = f"{array}[x_{k}{' + i' if moves else ''}]"
-    return {f"AT_{k}": at, f"STEP_{k}": LEFT_OUT, f"RUN_{k}": run}
+    return {"EVALUATIONS": "1" if once else "count", "REPEATED": once}

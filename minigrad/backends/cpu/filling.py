@@ -58,9 +58,9 @@ def random(state, limits, out, N):  # type: ignore[no-untyped-def]
     """
     key = np.uint64(state[N.state])
     counter = np.uint64(state[N.state + 1])
-    low = LIMIT(limits[N.limits])
-    span = LIMIT(limits[N.limits + 1])
-    highest = LIMIT(limits[N.limits + 2])
+    low = T(limits[N.limits])
+    span = T(limits[N.limits + 1])
+    highest = T(limits[N.limits + 2])
     zero = np.uint64(0)
     part = workspace(PER, ELEMENT)
     for c in range(first, last):

@@ -47,10 +47,7 @@ def gather(steps: CpuSteps, request: requests.Gather) -> Launch | None:
     if way == "dense" and (axis, moves[1]) == (1, 0):
         way = "line"
     bits = bits_of(a.dtype)  # one kernel moves elements of a size, whatever their dtype is
-    words = {
-        "ROWS": way == "rows", "DENSE": way in ("dense", "line"), "LINE": way == "line", "LOOSE": way == "any",
-        "LINE_OF_CACHE": 64 // a.dtype.itemsize,
-    }  # fmt: skip
+    words = {"ROWS": way == "rows", "DENSE": way in ("dense", "line"), "LINE": way == "line", "LOOSE": way == "any"}
     steps.run(
         indexing.gather, a, index, out, words=words, form=way, dtypes=(bits, index.dtype, bits), size=size, axis=axis,
         **strips_of(dims, strides, offsets),
@@ -171,5 +168,5 @@ def joined_by(join: ScalarFn | None, dtype: DType, rows: bool | None = None) -> 
 
     rows: whether whole rows are added, for the loop over columns.
     """
-    words: dict[str, Any] = {"JOIN": join or sum_text(dtype)} | ({} if rows is None else {"ROWS": rows})
+    words: dict[str, Any] = {"COMBINE": join or sum_text(dtype)} | ({} if rows is None else {"ROWS": rows})
     return {"words": words, "form": "_".join(filter(None, (join.name if join else "add", "rows" if rows else "")))}

@@ -12,7 +12,7 @@ of column K, whose addresses begin at entry `FIRST_K` of the table and whose typ
 when the kernel runs, so another learning rate does not compile another kernel; `h_S` stands for each of them.
 """
 
-# ruff: noqa: F821, F841
+# ruff: noqa: F821
 # mypy: disable-error-code="name-defined"
 # ruff: noqa: F821
 from __future__ import annotations
@@ -49,7 +49,7 @@ def many(N):  # type: ignore[no-untyped-def]
     """Compute the tensors of each row of the table; each is a run from its offset on.  A task is a chunk of a row."""
     rows = N.rows
     columns = N.columns
-    constants = operand(table, MIDDLE, np.float64)[N.constants :]
+    constants = operand(table, 2 + (columns - RESULTS) * rows, np.float64)[N.constants :]
     h_S = T(constants[S])
     for c in range(first, last):
         t = N.row[c]
@@ -145,7 +145,7 @@ def many_words(scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ..
     words |= {f"TYPE_{k}": f"np.{element(dtype)}" for k, dtype in enumerate(dtypes)}
     return words | {
         "F": Macro(stores_macro(scalar, compute, stores, [y.kind == "bool" for y in results])),
-        "MIDDLE": f"2 + {read} * rows", "results": len(results), "accumulators": len(scalar.args) - columns,
+        "RESULTS": len(results), "accumulators": len(scalar.args) - columns,
         "name": f"many_{scalar.name}_{{reads}}",
     }  # fmt: skip
 

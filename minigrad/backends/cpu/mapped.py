@@ -10,7 +10,7 @@ Free names: `F` is one step; its arguments are the accumulators and an element o
 accumulators at the positions after these.  `COMBINE` joins two sets of accumulators in the same form.  `FINISH` stores
 the RESULTS of the accumulators and a count.  `IDENTITY_S` is the first value of an accumulator, and `LOAD_K` converts
 an element of operand K.  `AT_K` is such an element: in the slice `RUN_K` if the innermost step, which is pasted, is 0
-or 1, otherwise found with the step.  A sum is computed by `G`, which is `stretch`: the compiler may re-order its
+or 1, otherwise found with the step.  A sum is computed by `stretch`: the compiler may re-order its
 additions, so it vectorises in registers.  Other reductions (LANED) have a row of accumulators.
 """
 
@@ -31,7 +31,7 @@ from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.reducer import Reducer, axes, goes_along, leading
 from minigrad.kernels.fields import Fields, loop
-from minigrad.kernels.macros import call_macro, neutral_text, results_macro, step_macro
+from minigrad.kernels.macros import neutral_text, results_macro, step_macro
 from minigrad.kernels.pasting import Macro
 from minigrad.kernels.specialize import store_text
 
@@ -107,7 +107,7 @@ def along(in_K, work_S, out_R, N):  # type: ignore[no-untyped-def]
                             F(acc_S[j], LOAD_K(AT_K), acc_S[j])
                         at_K += LANES * step_K
                 else:
-                    totals = G(in_K, at_K, step_K, length, total_S)
+                    totals = stretch(in_K, at_K, step_K, length, total_S)
                     total_S = totals[S]
             if LANED:
                 for j in range(LANES):
@@ -237,14 +237,14 @@ def mapped_words(
     stores = [store_text(compute, y, several=True)[0] for y in outs]
     macros = {
         "F": step_macro(reducer.scalar, compute), "COMBINE": step_macro(reducer.combine, compute),
-        "FINISH": results_macro(reducer, compute, stores), "G": call_macro("stretch"),
+        "FINISH": results_macro(reducer, compute, stores),
     }  # fmt: skip
     words: dict[str, Any] = {name: Macro(macro) for name, macro in macros.items()}
     words |= {f"IDENTITY_{k}": neutral_text(each, compute) for k, each in enumerate(reducer.identities)}
     words |= {"stretch": stretch} if kind == "along" and not laned else {}
     return words | row_views(steps, "x", "count") | {
         "name": f"{reducer.scalar.name}_{{all}}_{kind}{steps}",
-        "LANED": laned, "RESULTS": len(outs), "results": len(outs), "accumulators": reducer.accumulators,
+        "LANED": laned, "RESULTS": len(outs), "accumulators": reducer.accumulators,
         "fastmath": ("reassoc", "contract") if reducer.order == "sum" else (),
     }  # fmt: skip
 

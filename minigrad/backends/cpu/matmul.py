@@ -26,7 +26,7 @@ from minigrad.backends.cpu.product import (
     way_of,
     work_of,
 )
-from minigrad.backends.cpu.texts import After, Chain, after_of, bits, elements_of, factor_words, tile_size
+from minigrad.backends.cpu.texts import After, Chain, after_of, bits, elements_of, factor_text, tile_size
 from minigrad.backends.cpu.tiles import add_tiled, is_tiled
 from minigrad.backends.launch import Launch
 from minigrad.backends.lowering.functions import TIMES_I
@@ -229,7 +229,7 @@ def _vector_product(steps: CpuSteps, p: Problem, values: Values, factors: Ints) 
 def _add(steps: CpuSteps, p: Problem, pieces: int, sums: Value, c: Value | None, out: Value, factors: Ints) -> None:
     """Add the step that sums the pieces of a product."""
     steps.run(
-        matmul.add_pieces, sums, out if c is None else c, out, words=factor_words(matmul.ADD_PIECES, out.dtype),
+        matmul.add_pieces, sums, out if c is None else c, out, words={"FACTOR": factor_text(out.dtype)},
         numel=pieces * p.batches * p.m * p.n, pieces=pieces, rows=p.m, cols=p.n, to=p.out, c=p.c, cm=p.cm, cn=p.cn,
         mode=PRODUCT if c is None else MIXED, batches=p.batches, alpha=factors[0], beta=factors[1], sizes=p.sizes,
         c_steps=p.steps[2],
@@ -264,7 +264,7 @@ def _tiled_product(
     a_from, lift, am, ak = (0, left.panel, 1, mr) if left else (p.a, mr * p.am, p.am, p.ak)
     b_from, panel, bk = (0, right.panel, nr) if right else (p.b, nr, p.bk)
     ahead = lift if am == 1 and p.m * p.k * dtype.itemsize > AHEAD else 0
-    options: dict[str, Any] = {"words": {"PAIRED": paired, **factor_words(matmul.MULTIPLY, dtype)}}
+    options: dict[str, Any] = {"words": {"PAIRED": paired, "FACTOR": factor_text(dtype)}}
     template: Callable[..., Any] = matmul.multiply
     others: Sequence[Value] = ()
     form = "pairs" if paired else ""
@@ -304,8 +304,8 @@ def following_words(chain: Chain, steps: str, dtype: DType) -> dict[str, Any]:
 
     chain: the function.  steps: the strides of its other operands along a row.
     """
-    words = {f"ALONG_{k}": step for k, step in enumerate(steps)} | {"H": Macro(chain.macro(dtype.compute))}
-    return words | elements_of(steps) | factor_words(matmul.FOLLOWED, dtype)
+    words = {f"STEP_{k}": step for k, step in enumerate(steps)} | elements_of(steps)
+    return words | {"F": Macro(chain.macro(dtype.compute)), "FACTOR": factor_text(dtype)}
 
 
 def dense_like(layout: Layout) -> Layout:

@@ -6,9 +6,9 @@ these sums are added in float64.  A gradient adds the terms of 32 rows in the co
 and then adds these sums in float64.  Its rows have `width` elements, whole lines of the cache: a loop over the
 remaining elements would take as long as that over all vectors.  The elements behind the `cols` of a row have any value.
 
-Free names: `F` is the reduction's scalar function of (acc, difference), and `FINISH` its last step.  `DIRECTION` is the
-function of a difference in a gradient.  Each output is computed by one task, in one order, so the number of threads
-cannot change a result.
+Free names: `F` is the reduction's scalar function of (acc, difference), and `FINISH` its last step; in a gradient, `F`
+is the function of a difference.  Each output is computed by one task, in one order, so the number of threads cannot
+change a result.
 """
 
 # ruff: noqa: F821
@@ -198,8 +198,8 @@ def add_rows(x, y, factors, matrix, base, part, total, other):  # type: ignore[n
             u = t[k]
             for q in each(COLUMNS):
                 e_q = z[np.uint64(k + q * m)]
-                r += T(a_q * T(DIRECTION(x[k] - e_q)))
-                u += T(b_q * T(DIRECTION(y[k] - e_q)))
+                r += T(a_q * T(F(x[k] - e_q)))
+                u += T(b_q * T(F(y[k] - e_q)))
             s[k] = r
             t[k] = u
         j += 8
@@ -209,8 +209,8 @@ def add_rows(x, y, factors, matrix, base, part, total, other):  # type: ignore[n
         z = matrix[base + j * m : base + (j + 1) * m]
         for k in range(m):
             e = z[k]
-            s[k] += T(a * T(DIRECTION(x[k] - e)))
-            t[k] += T(b * T(DIRECTION(y[k] - e)))
+            s[k] += T(a * T(F(x[k] - e)))
+            t[k] += T(b * T(F(y[k] - e)))
         j += 1
     for k in range(m):
         total[k] += np.float64(s[k])
@@ -399,4 +399,4 @@ def distances(reducer: Reducer, compute: np.dtype[Any]) -> dict[str, Any]:
 
 def gradients(direction: ScalarFn, compute: np.dtype[Any]) -> dict[str, Any]:
     """Return the words and the form of the loops of gradients."""
-    return {"words": {"DIRECTION": direction}, "form": direction.name, "compute": compute}
+    return {"words": {"F": direction}, "form": direction.name, "compute": compute}

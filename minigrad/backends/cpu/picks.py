@@ -54,10 +54,7 @@ def pick(in_K, work, out, N):  # type: ignore[no-untyped-def]
         r = t * N.chunk
         stop = min(N.rows, r + N.chunk)
         while r < stop:  # a run of rows at equal distances needs no division per row
-            NEXT()
-            if TOTALLED:
-                FETCH()
-                TOTALS()
+            BAND()
             for i in range(count):
                 chosen = np.int64(in_1[np.uint64(from_1 + i * move_1)])
                 if chosen != N.ignore and (chosen < 0 or chosen >= n):
@@ -65,7 +62,7 @@ def pick(in_K, work, out, N):  # type: ignore[no-untyped-def]
                     chosen = N.ignore
                 loss = T(0)
                 if chosen != N.ignore:
-                    if TOTALLED:
+                    if COUNT:
                         ALL()
                         for t in each(COUNT):
                             total_t = totals_t[i]
@@ -86,7 +83,7 @@ def pick(in_K, work, out, N):  # type: ignore[no-untyped-def]
             if not only:
                 work[t] = joined
                 work[N.chunks + t] = weight
-    if TOTALLED:
+    if COUNT:
         leave(scratch)
     if JOINED:
         if first == last:
@@ -127,9 +124,7 @@ def pick_backward(in_K, out, N):  # type: ignore[no-untyped-def]
         r = t * N.chunk
         stop = min(N.rows, r + N.chunk)
         while r < stop:
-            NEXT()
-            FETCH()
-            TOTALS()
+            BAND()
             for i in range(count):
                 z = ROW
                 chosen = np.int64(in_1[from_1 + i * move_1])
@@ -302,6 +297,5 @@ def pick_words(
 ) -> dict[str, Any]:  # fmt: skip
     """Return the words of the loop for one result per row, or for the gradient of this result, if `back`."""
     return along(fn, (direct,), out, back) | {
-        "EACH": reducer == 0, "JOINED": reducer > 0, "MEAN": reducer == 2, "TOTALLED": bool(fn.totals),
-        "WEIGHTED": weighted > 0,
+        "EACH": reducer == 0, "JOINED": reducer > 0, "MEAN": reducer == 2, "WEIGHTED": weighted > 0,
     }  # fmt: skip

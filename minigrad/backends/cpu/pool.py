@@ -101,7 +101,7 @@ def run_windows(
 def window_words(name: str, image: DType, mean: bool) -> dict[str, Any]:
     """Return the words of the loops. mean: whether they compute means, whose counts are another operand."""
     (join, finish), lowest = MEAN if mean else LARGEST, neutral_text("lowest", image.compute)
-    macros = {"LOAD_X": load_text(image, image.compute)[0], "JOIN": join, "FINISH": finish}
+    macros = {"LOAD_X": load_text(image, image.compute)[0], "COMBINE": join, "FINISH": finish}
     return {name: Macro(expression_macro(text)) for name, text in macros.items()} | {
         "IDENTITY": "T(0)" if mean else lowest, "MEAN": mean,
         "arrays": ("out", "counts") if mean else ("out",), "name": f"pool_{name}_{{all}}",

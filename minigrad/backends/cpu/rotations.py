@@ -11,7 +11,7 @@ Singular values are computed from orthogonal rows and QR factors.
 
 Complex numbers: a Hermitian matrix is reduced to complex diagonals next to the main diagonal.  The phases of these are
 moved into the eigenvectors, so the QL steps are real.  One row of a pair is multiplied by a phase that makes the inner
-product of the pair real, and then rotated.  R is the type of a real part.
+product of the pair real, and then rotated.  REAL is the type of a real part.
 """
 
 # ruff: noqa: F821
@@ -53,17 +53,17 @@ def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-
     """
     for k in range(n - 2):
         v = x[k * n + k + 1 : (k + 1) * n]
-        size = R(0)
+        size = REAL(0)
         for i in range(n - k - 1):
             size = max(size, abs(v[i]))
-        factors[k] = R(0)
+        factors[k] = REAL(0)
         beside[k] = v[0]
-        size = size if size != R(0) else R(1)
+        size = size if size != REAL(0) else REAL(1)
         for i in range(n - k - 1):
             v[i] /= size
         alpha = v[0]
         below = product(v[1:], v[1 : n - k - 1]).real
-        if below > R(0) or below != below:
+        if below > REAL(0) or below != below:
             beta = -phase_of(alpha) * np.sqrt((alpha * alpha.conjugate()).real + below)
             beside[k] = beta * size
             factor = ((beta - alpha) / beta).real
@@ -82,7 +82,7 @@ def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-
                 f = v[i - k - 1]
                 for c in range(n - k - 1):
                     p[c] -= f * y[c]
-            half = R(0.5) * factor * product(p, v[: n - k - 1])
+            half = REAL(0.5) * factor * product(p, v[: n - k - 1])
             for i in range(n - k - 1):
                 p[i] = -factor * (p[i] - half * v[i])
             for i in range(k + 1, n):
@@ -115,7 +115,7 @@ def vectors_of(x, n, factors, u):  # type: ignore[no-untyped-def]
             u[i * n + c] = T(1) if i == c else T(0)
     for t in range(n - 2):
         k = n - 3 - t
-        if factors[k] != R(0):
+        if factors[k] != REAL(0):
             v = x[k * n + k + 1 : (k + 1) * n]
             for i in range(k + 1, n):
                 y = u[i * n + k + 1 : (i + 1) * n]
@@ -149,42 +149,42 @@ def steps_of(diagonal, beside, low, n, u):  # type: ignore[no-untyped-def]
             m += 1
         if m == low:
             return True
-        g = (diagonal[low + 1] - diagonal[low]) / (R(2) * beside[low])
-        r = np.sqrt(g * g + R(1))
-        g = diagonal[m] - diagonal[low] + beside[low] / (g + (r if g >= R(0) else -r))
-        s = R(1)
-        c = R(1)
-        p = R(0)
+        g = (diagonal[low + 1] - diagonal[low]) / (REAL(2) * beside[low])
+        r = np.sqrt(g * g + REAL(1))
+        g = diagonal[m] - diagonal[low] + beside[low] / (g + (r if g >= REAL(0) else -r))
+        s = REAL(1)
+        c = REAL(1)
+        p = REAL(0)
         for t in range(m - low):
             i = m - 1 - t
             f = s * beside[i]
             b = c * beside[i]
             if abs(f) > abs(g):  # dividing by the larger of f and g avoids overflow and underflow
                 r = g / f
-                e = np.sqrt(r * r + R(1))
-                s = R(1) / e
+                e = np.sqrt(r * r + REAL(1))
+                s = REAL(1) / e
                 c = r * s
                 e = f * e
             else:
-                s = R(1)
-                c = R(0)
+                s = REAL(1)
+                c = REAL(0)
                 e = f
-                if g != R(0):
+                if g != REAL(0):
                     r = f / g
-                    e = np.sqrt(r * r + R(1))
-                    c = R(1) / e
+                    e = np.sqrt(r * r + REAL(1))
+                    c = REAL(1) / e
                     s = r * c
                     e = g * e
             beside[i + 1] = e
             g = diagonal[i + 1] - p
-            r = (diagonal[i] - g) * s + R(2) * c * b
+            r = (diagonal[i] - g) * s + REAL(2) * c * b
             p = s * r
             diagonal[i + 1] = g + p
             g = c * r - b
             turn(u[i * n : (i + 1) * n], u[(i + 1) * n : (i + 2) * n], c, s)
         diagonal[low] -= p
         beside[low] = g
-        beside[m] = R(0)
+        beside[m] = REAL(0)
     return False
 
 
@@ -201,22 +201,22 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
     n = N.n
     x = workspace(n * n, T)
     u = workspace(n * n, T)
-    diagonal = workspace(n, R)
+    diagonal = workspace(n, REAL)
     beside = workspace(n, T)
-    real_beside = workspace(n, R)
+    real_beside = workspace(n, REAL)
     z = workspace(n, T)
     for task in range(first, last):
         rest = task
         at = N.offset[2]
         walk(rest, N.sizes, at=N.strides[2])
-        size = R(0)
+        size = REAL(0)
         for i in range(n):
             for c in range(i, n):
                 y = in_0[at + i * N.row[2] + c * N.col[2]]
                 y = T(y.real) if i == c else y
                 x[i * n + c] = y
                 size = abs(y) if abs(y) > size or y != y else size
-        size = size if size != R(0) else R(1)
+        size = size if size != REAL(0) else REAL(1)
         for i in range(n):
             for c in range(i, n):
                 x[i * n + c] /= size
@@ -229,7 +229,7 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
         else:
             for k in range(n - 1):
                 real_beside[k] = beside[k].real
-        done = size - size == R(0)
+        done = size - size == REAL(0)
         for low in range(n):
             done = done and steps_of(diagonal, real_beside, low, n, u)
         to = N.offset[1] + task * n * n
@@ -238,8 +238,8 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
             for i in range(1, n):
                 if diagonal[i] < diagonal[best]:
                     best = i
-            factors[k] = diagonal[best] * size if done else R(np.nan)
-            diagonal[best] = R(np.inf)
+            factors[k] = diagonal[best] * size if done else REAL(np.nan)
+            diagonal[best] = REAL(np.inf)
             for i in range(n):
                 vectors[to + i * n + k] = u[best * n + i].conjugate()
     leave(x)
@@ -268,13 +268,13 @@ def turn_pairs(x, k, n, lengths, with_phases):  # type: ignore[no-untyped-def]
             a = lengths[p]
             b = lengths[q]
             g = product(y, z[:n])
-            if not abs(g) <= R(4) * EPS * np.sqrt(max(a, TINY)) * np.sqrt(max(b, TINY)):
+            if not abs(g) <= REAL(4) * EPS * np.sqrt(max(a, TINY)) * np.sqrt(max(b, TINY)):
                 turned = True
                 size = abs(g) if with_phases else g.real
-                ratio = (b - a) / (R(2) * size)
-                steep = np.sqrt(ratio * ratio + R(1))
-                t = R(1) / (ratio + steep) if ratio >= R(0) else R(1) / (ratio - steep)
-                c = R(1) / np.sqrt(t * t + R(1))
+                ratio = (b - a) / (REAL(2) * size)
+                steep = np.sqrt(ratio * ratio + REAL(1))
+                t = REAL(1) / (ratio + steep) if ratio >= REAL(0) else REAL(1) / (ratio - steep)
+                c = REAL(1) / np.sqrt(t * t + REAL(1))
                 s = t * c
                 a -= t * size
                 b += t * size
@@ -284,9 +284,9 @@ def turn_pairs(x, k, n, lengths, with_phases):  # type: ignore[no-untyped-def]
                 turn(y, z, c, phase_of(g) * s if with_phases else T(s))
                 lengths[p] = a
                 # If b is small compared with a, it has lost digits, so it is computed again from the row.
-                lengths[q] = b if R(64) * b > a else product(z, z[:n]).real
+                lengths[q] = b if REAL(64) * b > a else product(z, z[:n]).real
             elif b > a:
-                turn(y, z, R(0), T(-1))
+                turn(y, z, REAL(0), T(-1))
                 lengths[p] = b
                 lengths[q] = a
     return turned
@@ -306,7 +306,7 @@ def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
         rest = task
         at = N.offset[3]
         walk(rest, N.sizes, at=N.strides[3])
-        size = R(0)
+        size = REAL(0)
         for i in range(k):
             for c in range(n):
                 value = in_0[at + i * N.row[3] + c * N.col[3]]
@@ -314,7 +314,7 @@ def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
                 size = abs(value) if abs(value) > size or value != value else size
             for c in range(k):
                 x[i * wide + n + c] = T(1) if i == c else T(0)
-        size = size if size != R(0) else R(1)
+        size = size if size != REAL(0) else REAL(1)
         for i in range(k):
             for c in range(n):
                 x[i * wide + c] /= size
@@ -323,7 +323,7 @@ def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
         while sweeps < 30 and turn_pairs(x, k, n, sizes, N.complex):
             sweeps += 1
         for i in range(k):
-            sizes[i] = np.sqrt(sizes[i]) * size if sweeps < 30 else R(np.nan)
+            sizes[i] = np.sqrt(sizes[i]) * size if sweeps < 30 else REAL(np.nan)
             for c in range(n):
                 y[N.offset[1] + (task * k + i) * n + c] = x[i * wide + c] * size
             for c in range(k):
@@ -356,7 +356,7 @@ def rotate(steps: CpuSteps, template: Callable[..., Any], cost: int, **sizes: An
 
 
 def rounding(compute: np.dtype[Any]) -> dict[str, Any]:
-    """Return the words `R`, `EPS`, half of the distance from 1 to the next number, and `TINY`."""
+    """Return the words `REAL`, `EPS`, half of the distance from 1 to the next number, and `TINY`."""
     number = np.finfo(compute)
     real = f"np.{number.dtype}"
-    return {"R": real, "EPS": f"{real}({number.eps / 2})", "TINY": f"{real}({number.tiny / number.eps**3})"}
+    return {"REAL": real, "EPS": f"{real}({number.eps / 2})", "TINY": f"{real}({number.tiny / number.eps**3})"}

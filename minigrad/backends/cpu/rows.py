@@ -16,7 +16,7 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.texts import Chain, bits, column_views, elements_of, helper
+from minigrad.backends.cpu.texts import Chain, bits, elements_of, helper, row_views
 from minigrad.backends.steps import Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
@@ -57,7 +57,10 @@ def _across(steps: CpuSteps, out: Value, operands: Sequence[Value], fn: RowFn, d
     """Add the loop over rows across the memory of `out`."""
     dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
     block, blocks = pieces(dims[-1], rows.BLOCK)
-    moves, unit = [x.layout.strides[dim] for x in (out, *operands)], tuple([s[-1] == 1 for s in strides[1:]])
+    moves, unit = (
+        [x.layout.strides[dim] for x in (out, *operands)],
+        "".join("1" if s[-1] == 1 else "s" for s in strides[1:]),
+    )
     steps.run(
         rows.columns, *operands, out, words=Late(column_words, (fn, out.dtype, unit)),
         tasks=blocks * prod(dims[:-1]),
@@ -143,7 +146,7 @@ def row_words(
     return words | made | {"arrays": arrays, "name": f"{fn.name}_{{reads}}_{label}"}
 
 
-def column_words(fn: RowFn, out: DType, unit: tuple[bool, ...]) -> dict[str, Any]:
+def column_words(fn: RowFn, out: DType, unit: str) -> dict[str, Any]:
     """Return the words of the loop over rows across memory, in blocks of neighbours."""
     loops, total = fn.passes(), "total_{}[j]"
     totals = []
@@ -151,8 +154,8 @@ def column_words(fn: RowFn, out: DType, unit: tuple[bool, ...]) -> dict[str, Any
         if loop.totals:
             macros = pass_macros(fn, loop, out.compute, total=total)
             totals.append(Part(rows.down, macros, {"TOTAL": f"total_{loop.totals[0]}"}, loop.operands))
-    words = {"COUNT": len(fn.totals), "TOTALS": totals, **column_views(unit)}
-    words["name"] = f"{fn.name}_{{reads}}_columns" + "".join("1" if d else "x" for d in unit)
+    words = {"COUNT": len(fn.totals), "TOTALS": totals, **row_views(unit, "x", "count")}
+    words["name"] = f"{fn.name}_{{reads}}_columns{unit}"
     return words | elements(fn, loops, out.compute, total)
 
 
@@ -209,11 +212,12 @@ def totals_of(
         named = {
             "FOUND": loop.totals, "FIND": f"find_{position}({', '.join(args)})",
             "RESULTS": ", ".join([f"totals_{k}[i]" for k in range(loop.totals[0], last)]),
-            "FINISHED": any(fn.totals[k].finish is not None for k in loop.totals),
             "KEPT": kept if loop.keeps else LEFT_OUT,
         }  # fmt: skip
         takes = {"TAKE": [take({*direct} & {*loop.operands}, {*filled} & {*loop.operands})]}
         parts.append(Part(rows.passed, {**macros, **takes}, named, loop.operands))
+        if any(fn.totals[k].finish is not None for k in loop.totals):
+            parts.append(Part(rows.finished, macros, named))
     return text, parts
 
 
@@ -223,14 +227,9 @@ def take(direct: Collection[int], filled: Collection[int]) -> Part:
 
 
 def order_of(compute: np.dtype[Any]) -> dict[str, Any]:
-    """Return the constants of integers that have the order of floats.
-
-    LEAST is the integer of -inf.
-    """
+    """Return the constants of integers that have the order of floats."""
     size = 8 * compute.itemsize
-    highest = (1 << size - 1) - 1
-    lowest = int(np.array(-np.inf, compute).view(f"i{compute.itemsize}")) ^ highest
-    return {"SIGNED": f"np.int{size}", "SHIFT": size - 1, "HIGHEST": highest, "LEAST": lowest}
+    return {"SIGNED": f"np.int{size}", "BITS": size, "HIGHEST": (1 << size - 1) - 1}
 
 
 def elements(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any], total: str = "total_{}") -> dict[str, Any]:
@@ -265,14 +264,17 @@ def along(
     result = "out[start + i * move : start + i * move + n]"
     extra = "scratch[base + i * wide : base + i * wide + n]"
     constants = {f"ROOM_{k}": position for position, k in enumerate(filled)} | {
-        "SCRATCH": len(filled) + spare, "SPARE": spare, "LAST": len(filled), "COUNT": len(fn.totals),
+        "SCRATCH": len(filled) + spare, "LAST": len(filled), "COUNT": len(fn.totals),
         "FETCHED": tuple(fetched), "COMPUTED": tuple(computed), "STREAMED": streamed,
         "KEPT": LEFT_OUT if not keeps else "z" if dense else extra,
         "ROW": LEFT_OUT if fn.result is None else extra if streamed else result,
     }  # fmt: skip
     text, totals = totals_of(fn, loops, out.compute, sliced, filled, extra if spare else result)
-    macros = {"WORKSPACES": [Part(rows.workspaces)], "NEXT": [Part(rows.next_band)], "FETCH": [Part(rows.fetch)],
-              "TOTALS": totals, "ALL": [take(sliced, filled)]}  # fmt: skip
+    macros = {
+        "WORKSPACES": [Part(rows.workspaces), *([Part(rows.spare)] if spare else [])],
+        "BAND": [Part(rows.next_band), Part(rows.fetch), *totals],
+        "ALL": [take(sliced, filled)],
+    }  # fmt: skip
     if streamed:  # stores past the caches
         text += imported("stream", "streams", f"stream, settle = streams({out.compute.itemsize})")
     return constants | macros | elements(fn, loops, out.compute) | {"imports": text}

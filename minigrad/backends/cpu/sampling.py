@@ -1,7 +1,7 @@
 """Sampling by grids on the CPU: a block of positions becomes taps (indices and weights) for all lines.
 
-A tap is one of the four pixels around a position, or the only pixel if the nearest one is read.  `LOCATE` is the scalar
-function of (position, size, corners, beyond), and `DERIVATIVE` is g times its derivative.  `LINES` channels are
+A tap is one of the four pixels around a position, or the only pixel if the nearest one is read.  `F` is the scalar
+function of (position, size, corners, beyond), and `G` is g times its derivative.  `LINES` channels are
 computed together, so that the taps are read once for them.  An index of -1 means that there is no pixel; a tap with a
 weight of nan has pixel 0.  All operands are dense.
 """
@@ -30,7 +30,7 @@ TAPS = 4
 def locate_all(points, m, size, beyond, corners, coordinates):  # type: ignore[no-untyped-def]
     """Compute one coordinate of m positions in the image; it is every second element of `points`."""
     for o in range(m):
-        coordinates[o] = LOCATE(LOAD_1(points[2 * o]), size, corners, beyond)
+        coordinates[o] = F(LOAD_1(points[2 * o]), size, corners, beyond)
 
 
 def make_taps(columns, rows, m, height, width, near, index, weight):  # type: ignore[no-untyped-def]
@@ -66,14 +66,6 @@ def workspaces():  # type: ignore[no-untyped-def]
     rows = workspace(BLOCK, T)
     corners = T(N.corners)
     beyond = T(N.beyond)
-
-
-def leave_all():  # type: ignore[no-untyped-def]
-    """Free the memory of `workspaces`."""
-    leave(index)
-    leave(weight)
-    leave(columns)
-    leave(rows)
 
 
 def gather_lines(a, q, length, index, weight, m, out, p, other):  # type: ignore[no-untyped-def]
@@ -166,10 +158,10 @@ def write_derivatives(near, far, other, opposite, coordinates, points, size, cor
     for o in range(m):
         across = T(coordinates[o] - T(np.floor(coordinates[o])))
         d = T(T(far[o] - near[o]) * T(T(1) - across) + T(opposite[o] - other[o]) * across)
-        z[2 * o] = STORE(DERIVATIVE(d, LOAD_1(points[2 * o]), size, corners, beyond))
+        z[2 * o] = STORE(G(d, LOAD_1(points[2 * o]), size, corners, beyond))
 
 
-COMMON = {"WORKSPACES": (Part(workspaces),), "LEAVE": (Part(leave_all),)}
+COMMON = {"WORKSPACES": (Part(workspaces),)}
 
 
 @loop(
@@ -209,7 +201,10 @@ def grid_sample(a, grid, out, N):  # type: ignore[no-untyped-def]
                     gather_lines(a, N.a + c * size, size, index, weight, m, out, N.out + c * count + start, count)
                 for c in range(whole, high):
                     gather_line(a, N.a + c * size, index, weight, m, out, N.out + c * count + start)
-    LEAVE()
+    leave(index)
+    leave(weight)
+    leave(columns)
+    leave(rows)
 
 
 @loop(
@@ -244,7 +239,10 @@ def grid_gradients(g, grid, a, out, N):  # type: ignore[no-untyped-def]
             s_k = terms[k * BLOCK : k * BLOCK + m]
         write_derivatives(s_0, s_1, s_2, s_3, rows, grid[at:], T(N.width), corners, beyond, m, out[to:])
         write_derivatives(s_0, s_2, s_1, s_3, columns, grid[at + 1 :], T(N.height), corners, beyond, m, out[to + 1 :])
-    LEAVE()
+    leave(index)
+    leave(weight)
+    leave(columns)
+    leave(rows)
     leave(terms)
 
 
@@ -254,7 +252,7 @@ def sample_grid(steps: CpuSteps, request: requests.SampleGrid) -> None:
     (images, lines, height, width), count = (out if request.back else a).shape, prod(grid.shape[1:3])
     part, parts = pieces(lines, max(2 * LINES, images * lines // UNITS // LINES * LINES))
     steps.run(
-        grid_sample, a, grid, out, words={"LOCATE": request.locate}, tasks=images * parts,
+        grid_sample, a, grid, out, words={"F": request.locate}, tasks=images * parts,
         numel=max(out.layout.numel, a.layout.numel), cost=TAPS, lines=lines, part=part, parts=parts, height=height,
         width=width, count=count, near=request.near, beyond=request.beyond, corners=request.corners, back=request.back,
     )  # fmt: skip
@@ -267,7 +265,7 @@ def sample_gradients(steps: CpuSteps, request: requests.GridGradients) -> None:
     blocks = -(-count // BLOCK)
     steps.run(
         grid_gradients, g, grid, a, *steps.outs,
-        words={"LOCATE": request.locate, "DERIVATIVE": request.derivative}, tasks=images * blocks,
+        words={"F": request.locate, "G": request.derivative}, tasks=images * blocks,
         numel=images * lines * count, cost=TAPS, lines=lines, blocks=blocks, height=height, width=width, count=count,
         beyond=request.beyond, corners=request.corners,
     )  # fmt: skip

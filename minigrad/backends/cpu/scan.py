@@ -6,9 +6,9 @@ blocks, provided that the scan declares how totals are combined; `carry` compute
 Blocks depend only on the shape, so the number of threads changes no bit.
 
 Free names: `F` is the op's scalar function of the accumulator and the operands' elements, and `COMBINE` that of two
-accumulators.  `IDENTITY`, `LOAD_K` and `STORE` are as in `reduction.py`.  `VIEW_K` and `PLACE_K` index
-elements of neighbouring rows; in other rows `RUN` and `TAIL` are a run of an array, and `ITEM` is the position of an
-element in it, or in the array if the step is not 1.
+accumulators.  `IDENTITY`, `LOAD_K` and `STORE` are as in `reduction.py`.  `AT_K` is an element of neighbouring rows, in
+the slice `RUN_K` if the step is 1; in other rows `RUN` is a run of an array, and `ITEM` is the position of
+an element in it, or in the array if the step is not 1.
 """
 
 # ruff: noqa: F821, F841
@@ -24,7 +24,7 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.texts import column_views, step_words
+from minigrad.backends.cpu.texts import row_views
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import ScalarFn, Spec
@@ -32,7 +32,7 @@ from minigrad.core.plan import pieces, without
 from minigrad.core.plan import walk as traverse
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.fields import Fields, loop
-from minigrad.kernels.macros import call_macro, neutral_text, scalar_macro
+from minigrad.kernels.macros import neutral_text, scalar_macro
 from minigrad.kernels.pasting import Late, Macro
 
 LANES = 32  # the totals of a block that are added at the same time
@@ -58,9 +58,11 @@ def carry(in_K, out, N):  # type: ignore[no-untyped-def]
         for j in range(LANES):
             acc[j] = IDENTITY
         for i in range(0, length, LANES):
-            x = TAIL(in_0, at + i)
-            for j in range(min(LANES, length - i)):
-                acc[j] = T(F(acc[j], LOAD_0(x[PLACE_0])))
+            count = min(LANES, length - i)
+            x = RUN(in_0, at, count)
+            for j in range(count):
+                acc[j] = T(F(acc[j], LOAD_0(x[ITEM(at, j, step)])))
+            at += LANES * step
         joined = acc[0]
         for j in range(1, LANES):
             joined = T(COMBINE(joined, acc[j]))
@@ -104,26 +106,27 @@ def finish(in_K, out, N, positions, start, acc):  # type: ignore[no-untyped-def]
         p_K += s_K
 
 
-@loop(ALONG, helpers=(begin, finish), words={"G": Macro(call_macro("finish"))})
+@loop(ALONG, helpers=(begin, finish))
 def scan_rows(in_K, work, out, N):  # type: ignore[no-untyped-def]
     """Scan along memory, four units at a time; if a row has several units, `work` has their totals."""
     z = N.step[0]
     s_K = N.step[K + 1]
     units = N.rows * N.blocks
     acc = workspace(4, T)
-    positions = workspace(4 * SIZE, np.int64)
+    size = OPERANDS + 2
+    positions = workspace(4 * size, np.int64)
     for t in range(first, last):
         stop = min(units, (t + 1) * N.chunk)
         for u in range(t * N.chunk, stop, 4):
             for k in range(4):
-                acc[k] = begin(u + k if u + k < stop else units, N, work, positions[k * SIZE :])
-            common = min(min(positions[0], positions[SIZE]), min(positions[2 * SIZE], positions[3 * SIZE]))
+                acc[k] = begin(u + k if u + k < stop else units, N, work, positions[k * size :])
+            common = min(min(positions[0], positions[size]), min(positions[2 * size], positions[3 * size]))
             a, b, c, d = acc[0], acc[1], acc[2], acc[3]
-            qa, qb, qc, qd = positions[1], positions[SIZE + 1], positions[2 * SIZE + 1], positions[3 * SIZE + 1]
+            qa, qb, qc, qd = positions[1], positions[size + 1], positions[2 * size + 1], positions[3 * size + 1]
             pa_K = positions[K + 2]
-            pb_K = positions[SIZE + K + 2]
-            pc_K = positions[2 * SIZE + K + 2]
-            pd_K = positions[3 * SIZE + K + 2]
+            pb_K = positions[size + K + 2]
+            pc_K = positions[2 * size + K + 2]
+            pd_K = positions[3 * size + K + 2]
             wa, wb, wc, wd = RUN(out, qa, common), RUN(out, qb, common), RUN(out, qc, common), RUN(out, qd, common)
             xa_K = RUN(in_K, pa_K, common)
             xb_K = RUN(in_K, pb_K, common)
@@ -140,7 +143,7 @@ def scan_rows(in_K, work, out, N):  # type: ignore[no-untyped-def]
                 wd[ITEM(qd, i, z)] = STORE(d)
             acc[0], acc[1], acc[2], acc[3] = a, b, c, d
             for k in range(4):
-                G(in_K, out, N, positions[k * SIZE :], common, acc[k])
+                finish(in_K, out, N, positions[k * size :], common, acc[k])
     leave(acc)
     leave(positions)
 
@@ -155,19 +158,19 @@ def scan_columns(in_K, out, N):  # type: ignore[no-untyped-def]
         col = (unit - rest * N.blocks) * N.block
         count = min(N.block, N.cols - col)
         q = N.offset[0] + col
-        p_K = N.offset[K + 1] + col * step_K
-        walk(rest, N.shape, q=N.strides[0], p_K=N.strides[K + 1])
+        at_K = N.offset[K + 1] + col * step_K
+        walk(rest, N.shape, q=N.strides[0], at_K=N.strides[K + 1])
         for j in range(count):
             acc[j] = IDENTITY
         for _ in range(N.n):
             y = out[q : q + count]
-            x_K = VIEW_K
+            x_K = RUN_K
             for j in range(count):
-                held = T(F(acc[j], LOAD_K(x_K[PLACE_K])))
+                held = T(F(acc[j], LOAD_K(AT_K)))
                 acc[j] = held
                 y[j] = STORE(held)
             q += N.step[0]
-            p_K += N.step[K + 1]
+            at_K += N.step[K + 1]
     leave(acc)
 
 
@@ -192,8 +195,8 @@ def search_rows(in_K, out, N):  # type: ignore[no-untyped-def]
             winner = 0
             for i in range(0, n, 16):
                 count = min(16, n - i)
-                x_K = TAIL(in_K, p_K)
-                y = TAIL(out, q)
+                x_K = RUN(in_K, p_K, count)
+                y = RUN(out, q, count)
                 hits = 0
                 for j in range(count):
                     hits += 1 if F(best, LOAD_0(x_0[ITEM(p_0, j, s_0)])) else 0
@@ -225,27 +228,27 @@ def search_columns(in_K, out, N):  # type: ignore[no-untyped-def]
         col = (unit - rest * N.blocks) * N.block
         count = min(N.block, N.cols - col)
         q = N.offset[0] + col
-        p_K = N.offset[K + 1] + col * step_K
-        walk(rest, N.shape, q=N.strides[0], p_K=N.strides[K + 1])
-        x_0 = VIEW_0
+        at_K = N.offset[K + 1] + col * step_K
+        walk(rest, N.shape, q=N.strides[0], at_K=N.strides[K + 1])
+        x_K = RUN_K
         for j in range(count):
-            best[j] = x_0[PLACE_0]
+            best[j] = AT_0
             winner[j] = 0
         for i in range(N.n):
             y = out[q : q + count]
-            x_K = VIEW_K
+            x_K = RUN_K
             for j in range(count):
-                value = x_0[PLACE_0]
+                value = AT_0
                 held = best[j]
                 wins = F(LOAD_0(held), LOAD_0(value))
                 top = value if wins else held
                 chosen = i if wins else winner[j]
                 best[j] = top
                 winner[j] = chosen
-                x_1[PLACE_1] = top
+                AT_1 = top
                 y[j] = chosen
             q += N.step[0]
-            p_K += N.step[K + 1]
+            at_K += N.step[K + 1]
     leave(best)
     leave(winner)
 
@@ -264,8 +267,8 @@ def accumulate(steps: CpuSteps, request: requests.Scan) -> None:
     across, numbers, units = scan_numbers(out, operands, dim, reducer.combine is not None and len(operands) == 1)
     numbers |= {"compute": compute, "cost": reducer.scalar.cost}
     name = reducer.scalar.name
-    if across is not None:
-        form = name + "_" + step_words(across)
+    if across:
+        form = f"{name}_{across}"
         words = Late(scan_words, (reducer, compute, len(operands), across))
         steps.run(scan_columns, *operands, out, words=words, form=form, **numbers)
         return
@@ -286,18 +289,16 @@ def running_extreme(steps: CpuSteps, request: requests.RunningExtreme) -> None:
     values = wanted[0] if wanted else steps.work(a.shape, a.dtype)
     across, numbers, _ = scan_numbers(positions, (a, values), dim, False)
     dense = all(x.layout.strides[dim] == 1 for x in (positions, a, values))
-    template, form = (search_columns, "_" + step_words(across)) if across else (search_rows, "1" * dense)
+    template, form = (search_columns, "_" + across) if across else (search_rows, "1" * dense)
     numbers |= {"words": Late(search_words, (better, a.dtype, across or dense)), "compute": a.dtype.compute}
     steps.run(template, a, values, positions, form=better.name + form, **numbers)
 
 
-def scan_numbers(
-    out: Spec, operands: Sequence[Spec], dim: int, cut: bool
-) -> tuple[tuple[bool, ...] | None, dict[str, Any], int]:
+def scan_numbers(out: Spec, operands: Sequence[Spec], dim: int, cut: bool) -> tuple[str, dict[str, Any], int]:
     """Return (dense, tasks and numbers, blocks) of a scan.
 
-    dense: if neighbouring rows are scanned together, whether each operand has stride 1 between the rows; otherwise
-    None.
+    dense: if neighbouring rows are scanned together, for each operand "1" if its stride between the rows is 1,
+    otherwise "s"; "" for rows that are scanned one by one.
     blocks: the number of blocks into which each row is divided; 0 for whole rows.
     """
     n, layouts = out.shape[dim], [x.layout for x in (out, *operands)]
@@ -311,7 +312,7 @@ def scan_numbers(
             "tasks": units, "each": groups, "blocks": blocks, "block": block, "cols": dims[-1], "n": n,
             "shape": dims[:-1],
         }  # fmt: skip
-        return tuple(s[-1] == 1 for s in strides[1:]), numbers, 0
+        return "".join("1" if s[-1] == 1 else "s" for s in strides[1:]), numbers, 0
     rows = prod(dims)
     block, blocks = pieces(n, max(BLOCK, n // BLOCKS)) if cut and rows < FEW and n >= 2 * BLOCK else (n, 1)
     # Four chains run together, so the units of a task are a multiple of four.
@@ -320,36 +321,34 @@ def scan_numbers(
         "tasks": -(-rows * blocks // chunk), "each": [*zip(offsets, steps, strides, strict=True)], "rows": rows,
         "n": n, "block": block, "blocks": blocks, "chunk": chunk, "shape": dims,
     }  # fmt: skip
-    return None, numbers, rows * blocks if blocks > 1 else 0
+    return "", numbers, rows * blocks if blocks > 1 else 0
 
 
-def scan_words(
-    reducer: Reducer, compute: np.dtype[Any], operands: int, dense: bool | tuple[bool, ...]
-) -> dict[str, Any]:
+def scan_words(reducer: Reducer, compute: np.dtype[Any], operands: int, dense: bool | str) -> dict[str, Any]:
     """Return the words of the loops of a scan, and of the loop over the totals of its blocks. dense: as for `views`.
 
     A scan that may not be cut has only one accumulator.
     """
     identity = neutral_text(reducer.identity, compute)
     words = {"F": reducer.scalar, "COMBINE": reducer.combine or "{0}", "IDENTITY": identity}
-    return words | {"OPERANDS": operands, "SIZE": operands + 2} | views(dense)
+    return words | {"OPERANDS": operands} | views(dense)
 
 
-def search_words(better: ScalarFn, a: DType, dense: bool | tuple[bool, ...]) -> dict[str, Any]:
+def search_words(better: ScalarFn, a: DType, dense: bool | str) -> dict[str, Any]:
     """Return the words of the scan of running minima or maxima and their positions. dense: as for `views`."""
     macro = Macro(scalar_macro(better, a.compute, condition=True))
     return {"F": macro, "ELEMENT": "np.bool_" if a.kind == "bool" else f"np.{a.storage}"} | views(dense)
 
 
-def views(dense: bool | tuple[bool, ...]) -> dict[str, str]:
+def views(dense: bool | str) -> dict[str, str]:
     """Return the words that index elements.
 
     dense: for rows that are scanned one by one, whether all rows have step 1.  For neighbouring rows that are scanned
-    together, whether the step between rows is 1, for each operand.
+    together, the result of `scan_numbers`.
     """
-    if isinstance(dense, tuple):
-        return column_views(dense)
+    if isinstance(dense, str):
+        return row_views(dense, "x", "count")
     # A run with step 1 is indexed through a slice; otherwise the loop would not be vectorised.
     if dense:
-        return {"RUN": "{0}[{1} : {1} + {2}]", "TAIL": "{0}[{1} :]", "ITEM": "{1}", "PLACE_0": "j"}
-    return {"RUN": "{0}", "TAIL": "{0}", "ITEM": "np.uint64({0} + {1} * {2})", "PLACE_0": "at + (i + j) * step"}
+        return {"RUN": "{0}[{1} : {1} + {2}]", "ITEM": "{1}"}
+    return {"RUN": "{0}", "ITEM": "np.uint64({0} + {1} * {2})"}

@@ -18,21 +18,8 @@ from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import CPU, imported
-from minigrad.kernels.fields import Fields
 from minigrad.kernels.macros import scalar_macro
 from minigrad.kernels.pasting import LEFT_OUT, Expand
-
-
-def column_views(dense: Sequence[bool]) -> dict[str, str]:
-    """Return the texts that index elements of neighbouring rows.
-
-    A run of step 1 is indexed through a slice, otherwise the loop would not be vectorised; other steps may be negative.
-    """
-    constants = {}
-    for k, unit in enumerate(dense):
-        constants[f"VIEW_{k}"] = f"in_{k}[p_{k} : p_{k} + count]" if unit else f"in_{k}"
-        constants[f"PLACE_{k}"] = "j" if unit else f"np.uint64(p_{k} + j * step_{k})"
-    return constants
 
 
 def step_words(steps: Sequence[int]) -> str:
@@ -61,20 +48,14 @@ def row_views(steps: str, view: str, length: str) -> dict[str, str]:
 def bits(value: float) -> int:
     """Return the bits of a float64 as an integer, which is passed among the scalar arguments of a kernel.
 
-    `from_bits` is the inverse in a kernel.
+    `factor_text` is the inverse in a kernel.
     """
     return int(np.float64(value).view(np.int64))
 
 
-def from_bits(position: str) -> str:
-    """Return the text of a float64 whose bits are a number of the kernel."""
-    return f"np.int64(numbers[{position}]).view(np.float64)"
-
-
-def factor_words(fields: Fields, dtype: DType) -> dict[str, str]:
-    """Return the words `ALPHA` and `BETA`, the factors of a product, which are scalar arguments."""
-    at = {word: fields.position(word) for word in ("alpha", "beta")}
-    return {word.upper(): f"T({from_bits(k) if dtype.is_float else f'numbers[{k}]'})" for word, k in at.items()}
+def factor_text(dtype: DType) -> str:
+    """Return the text that converts a number of the kernel to a factor: see `bits`."""
+    return "T(np.int64({0}).view(np.float64))" if dtype.is_float else "T({0})"
 
 
 def helper(text: str, template: Callable[..., Any], name: str, liberty: str = "", inlined: bool = False) -> str:

@@ -8,7 +8,7 @@ As with pairs (decision 078), operands and sums below 2**-126 count as 0.  docs/
 from __future__ import annotations
 
 from minigrad.backends.cpu.family import CpuSteps
-from minigrad.backends.cpu.texts import factor_words
+from minigrad.backends.cpu.texts import factor_text
 from minigrad.backends.shared import Ints, Problem
 from minigrad.backends.steps import Value
 from minigrad.core.dtype import bfloat16, float32
@@ -45,7 +45,7 @@ def add_tiled(steps: CpuSteps, out: Value, a: Value, b: Value, c: Value | None, 
     right, b_steps = tiles_of(steps, p, b, left=False)
     high, wide = panels_of_task(p)
     steps.run(
-        tiled.multiply_tiles, left, right, out if c is None else c, out, words=factor_words(tiled.MULTIPLY, float32),
+        tiled.multiply_tiles, left, right, out if c is None else c, out, words={"FACTOR": factor_text(float32)},
         tasks=tasks_of(p, high, wide), numel=p.batches * p.m * p.n * p.k // WORK, rows=p.m, cols=p.n, deep=deep,
         high=high, wide=wide, part=PART, to=p.out, a=start, lift=lift, step=step, pitch=pitch, c=p.c, cm=p.cm,
         more=c is not None, batches=p.batches, alpha=factors[0], beta=factors[1], sizes=p.sizes, a_steps=a_steps,

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.cuda.matrices import results
 from minigrad.backends.cuda.watched import REMEDIES, Access, Cells, Notice
-from minigrad.backends.cuda.words import SHARED_LIMIT, Point, Words, cells_of
+from minigrad.backends.cuda.words import SHARED_LIMIT, Point, Words, cells_of, results
 from minigrad.errors import KernelError
 
 

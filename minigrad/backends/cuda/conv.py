@@ -60,7 +60,7 @@ def correlate(steps: CudaSteps, z: Value, x: Value, w: Value, bias: Value | None
     xs, zs, ws = positions(x), positions(z), positions(w, 3)
     numbers, long = windows_of(
         x, seen, (z.shape[0], *[s.outputs for s in seen]), (c, *[s.taps for s in seen]), rows=m, sizes=(groups,),
-        a=w.layout.offset, am=ws[1], a_k=ws[-4:], a_steps=(ws[0],), b_steps=(c * xs[1],),
+        a=w.layout.offset, side_0=ws[1], a_k=ws[-4:], a_steps=(ws[0],), b_steps=(c * xs[1],),
         col_move=[s.stride for s in seen], k_move=[s.gap for s in seen],
         b_k=(xs[1], *[s.gap * step for s, step in zip(seen, xs[2:], strict=True)]),
         b_col=(xs[0], *[s.stride * step for s, step in zip(seen, xs[2:], strict=True)]),
@@ -101,7 +101,7 @@ def weigh(steps: CudaSteps, z: Value, y: Value, x: Value, seen: list[Seen]) -> N
     xs, ys, zs = positions(x), positions(y), positions(z, 3)
     numbers, long = windows_of(
         x, seen, (c, *[s.taps for s in seen]), (y.shape[0], *[s.outputs for s in seen]), rows=m, sizes=(groups,),
-        a=y.layout.offset, am=ys[1], a_k=(ys[0], *ys[2:]), a_steps=(m * ys[1],), b_steps=(c * xs[1],),
+        a=y.layout.offset, side_0=ys[1], a_k=(ys[0], *ys[2:]), a_steps=(m * ys[1],), b_steps=(c * xs[1],),
         col_move=[s.gap for s in seen], k_move=[s.stride for s in seen],
         b_k=(xs[0], *[s.stride * step for s, step in zip(seen, xs[2:], strict=True)]),
         b_col=(xs[1], *[s.gap * step for s, step in zip(seen, xs[2:], strict=True)]),
@@ -151,8 +151,8 @@ def windows_of(x: Value, seen: list[Seen], cols: Ints, inner: Ints, **more: Any)
     """
     first = x.layout.offset + sum(s.low * step for s, step in zip(seen, positions(x)[2:], strict=True))
     numbers: dict[str, Any] = {
-        "cols": prod(cols), "length": prod(inner), "ak": 0, "bk": 0, "bn": 0, "b": first, "low": [s.low for s in seen],
-        "image": [s.image for s in seen], **more,
+        "cols": prod(cols), "length": prod(inner), "inner_0": 0, "inner_1": 0, "side_1": 0, "b": first,
+        "low": [s.low for s in seen], "image": [s.image for s in seen], **more,
     }  # fmt: skip
     for name, sizes in (("col", cols), ("k", inner)):
         magic, shift = zip(*(magic_of(max(1, n)) for n in sizes), strict=True)

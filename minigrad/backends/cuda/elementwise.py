@@ -3,10 +3,10 @@
 The plans are in `loops.py`.  A copy is one of these loops, by its lowering; if its operand is transposed, it runs by
 tiles.  Any number of operands is possible, except in tiles.
 
-Free names: `F` is the op's scalar function.  `LOAD_K` and `STORE` are the conversions between memory and registers; `G`
-is `value`, which calls all three.  With `WIDE`, a thread computes WIDTH neighbours together: `TAKE_K` reads them by one
-load of up to 128 bits, or is the one element of an operand with step 0.  `LANE_K` is the J-th of them, `ALL` writes its
-argument once for each of them, and `PUT` stores them.  With `APART`, a thread computes four elements of a row at
+Free names: `F` is the op's scalar function.  `LOAD_K` and `STORE` are the conversions between memory and registers;
+`value` calls all three.  With `WIDE`, a thread computes WIDTH neighbours together: `RUN_K` reads them by one load of up
+to 128 bits, or is the one element of an operand with step 0.  `AT_K` is the J-th of them, `ALL` writes its
+argument once for each of them, and `PUT` stores them.  Otherwise a thread computes four elements of a row at
 distances of `step`, so that four loads of each operand are in flight.  `WORD` is the type of positions, and the list
 `DIVISORS` splits a position into indices.  `TURN`, a line of its own, writes WIDTH x WIDTH elements to shared memory as
 columns, and `TAKE` reads WIDTH of them there.
@@ -19,7 +19,6 @@ of `out` come first.
 from __future__ import annotations
 
 import ast
-import re
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ from minigrad.core.op import ScalarFn
 from minigrad.kernels.cpu.target import element
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.fields import Fields, loop
-from minigrad.kernels.macros import scalar_macro, stores_macro
+from minigrad.kernels.macros import lanes_macro, scalar_macro, stores_macro
 from minigrad.kernels.pasting import LEFT_OUT, Expand, Late, Macro
 from minigrad.kernels.specialize import store_text
 
@@ -69,12 +68,12 @@ def dense(in_K, out, N):
         group = first
         while group < N.whole:
             at = group * WIDTH
-            x_K = TAKE_K
-            PUT(out, base + at, ALL(G(LANE_K)))
+            x_K = RUN_K
+            PUT(out, base + at, ALL(value(AT_K)))
             group += step
     i = first + N.whole * WIDTH
     while i < N.n:
-        out[base + i] = G(in_K[base_K + i * STEP_K])
+        out[base + i] = value(in_K[base_K + i * STEP_K])
         i += step
 
 
@@ -94,22 +93,23 @@ def rows(in_K, out, N):
         base_K = WORD(N.offset[K + 1])
         walk(position, DIVISORS, base=N.strides[0], base_K=N.strides[K + 1])
         at = first
-        if APART:
+        if WIDE:
+            while at < N.cols:
+                x_K = RUN_K
+                PUT(out, base + at, ALL(value(AT_K)))
+                at += step
+        else:
             while at + 3 * step < N.cols:
-                x_K = TAKE_K
-                y = ALL(G(LANE_K))
+                x_K = RUN_K
+                y = ALL(value(AT_K))
                 out[base + at] = y[0]
                 out[base + at + step] = y[1]
                 out[base + at + 2 * step] = y[2]
                 out[base + at + 3 * step] = y[3]
                 at += 4 * step
-        while at < N.cols:
-            if WIDE:
-                x_K = TAKE_K
-                PUT(out, base + at, ALL(G(LANE_K)))
-            else:
-                out[base + at] = G(in_K[base_K + at * STEP_K])
-            at += step
+            while at < N.cols:
+                out[base + at] = value(in_K[base_K + at * STEP_K])
+                at += step
         row += np.int64(cuda.gridDim.y) * cuda.blockDim.y
 
 
@@ -194,16 +194,16 @@ def run_words(
     """Return the words of `dense` and `rows`: the elements at a position, or some neighbours."""
     apart = kind == "rows" and width == 1  # whether a thread processes elements of a row that are not neighbours
     words: dict[str, Any] = {
-        "F": Macro(scalar_macro(scalar, compute, CUDA, dtypes[0].kind == "bool")), "G": value, "WIDTH": width,
+        "F": Macro(scalar_macro(scalar, compute, CUDA, dtypes[0].kind == "bool")), "value": value, "WIDTH": width,
         "ALL": Macro(lanes_macro(AHEAD if apart else width)), "WIDE": width > 1, "PUT": f"store_{width}",
-        "APART": apart, **(position_words(long) if kind == "rows" else {}),
+        **(position_words(long) if kind == "rows" else {}),
     }  # fmt: skip
     for k, step in enumerate(steps):
         several = step and (width > 1 or apart)
-        words |= {f"STEP_{k}": step, f"LANE_{k}": f"x_{k}[J]" if several else f"x_{k}"}
+        words |= {f"STEP_{k}": step, f"AT_{k}": f"x_{k}[J]" if several else f"x_{k}"}
         ahead = ", ".join(f"in_{k}[base_{k} + at + {j} * step]" for j in range(AHEAD))
         loads = f"({ahead})" if width == 1 else f"load_{width}(in_{k}, base_{k} + at)"
-        words[f"TAKE_{k}"] = LEFT_OUT if kind == "dense" and width == 1 else loads if several else f"in_{k}[base_{k}]"
+        words[f"RUN_{k}"] = LEFT_OUT if kind == "dense" and width == 1 else loads if several else f"in_{k}[base_{k}]"
     return words
 
 
@@ -250,16 +250,5 @@ def turn_macro(width: int, rank: int) -> Expand:
             values = ", ".join(f"value(v{j}[{k}])" for j in range(width))
             lines.append(f"store_{width}(tile, (({x} * {width} + {k}) * 32 + ({word} ^ {x})) * {width}, ({values},))")
         return lines, ast.Constant(0)
-
-    return expand
-
-
-def lanes_macro(width: int) -> Expand:
-    """Return the macro ALL(x): a tuple of x written once for each lane, whose index is J in x."""
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        one = ast.unparse(args[0])
-        lanes = [re.sub(r"\bJ\b", str(j), one) for j in range(width)]
-        return [], ast.parse(f"({', '.join(lanes)},)", mode="eval").body
 
     return expand

@@ -1,8 +1,7 @@
 """Filling memory on CUDA: evenly spaced numbers, and random numbers with the CPU's values.
 
 Free names: `STORE` is the conversion, and `T` the compute dtype.  For `random`, the function `VALUES` converts a
-block of words to `PER` numbers (`kernels/philox.py`, whose text is pasted above the loop), and `FOUR` states whether
-there are four.
+block of words to `PER` numbers (`kernels/philox.py`, whose text is pasted above the loop).
 """
 
 # mypy: disable-error-code="name-defined, no-untyped-def"
@@ -47,9 +46,9 @@ def random(state, limits, out, N):
     n = N.n
     key = np.uint64(state[N.state])
     counter = np.uint64(state[N.state + 1])
-    low = LIMIT(limits[N.limits])
-    span = LIMIT(limits[N.limits + 1])
-    highest = LIMIT(limits[N.limits + 2])
+    low = T(limits[N.limits])
+    span = T(limits[N.limits + 1])
+    highest = T(limits[N.limits + 2])
     zero = np.uint64(0)
     block = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while block < N.blocks:
@@ -58,14 +57,9 @@ def random(state, limits, out, N):
         values = VALUES(w0, w1, w2, w3, low, span, highest)
         start = block * PER
         at = N.out + start
-        out[at] = STORE(values[0])
-        if start + 1 < n:
-            out[at + 1] = STORE(values[1])
-        if FOUR:
-            if start + 2 < n:
-                out[at + 2] = STORE(values[2])
-            if start + 3 < n:
-                out[at + 3] = STORE(values[3])
+        for j in each(PER):
+            if start + j < n:
+                out[at + j] = STORE(values[j])
         block += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
 

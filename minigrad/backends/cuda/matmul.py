@@ -23,7 +23,7 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.blas import TYPES, gemms_of
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps
-from minigrad.backends.cuda.tiles import Problem, Way, bits, factor_text, pieces_of, product_words, registers, tile_for
+from minigrad.backends.cuda.tiles import Problem, Way, pieces_of, product_words, registers, tile_for
 from minigrad.backends.shared import Ints
 from minigrad.backends.steps import Value
 from minigrad.config import settings
@@ -31,6 +31,7 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.kernels.cuda.reduction import joined_words, wire
+from minigrad.kernels.cuda.target import bits, factor_text
 from minigrad.kernels.cuda.tile import FOUR, THREE, tiles
 from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.macros import expression_macro, stored
@@ -153,8 +154,8 @@ def add_product(steps: CudaSteps, out: Value, a: Value, b: Value, added: Added) 
     )  # fmt: skip
     way = Way(chosen, problem.along, problem.copied() if mma else (False, False))
     numbers = {
-        "rows": problem.m, "cols": problem.n, "length": problem.k, "a": problem.a, "am": problem.am,
-        "ak": problem.ak, "b": problem.b, "bk": problem.bk, "bn": problem.bn, "sizes": problem.sizes,
+        "rows": problem.m, "cols": problem.n, "length": problem.k, "a": problem.a, "side_0": problem.am,
+        "inner_0": problem.ak, "b": problem.b, "inner_1": problem.bk, "side_1": problem.bn, "sizes": problem.sizes,
         "a_steps": problem.steps[0], "b_steps": problem.steps[1], **UNSEEN,
     }  # fmt: skip
     result = {

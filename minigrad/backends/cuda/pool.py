@@ -13,7 +13,6 @@ no elements; QUOTIENT, a division.  SPREAD: the elements of a window are not adj
 # mypy: disable-error-code="name-defined, no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -33,7 +32,6 @@ from minigrad.kernels.pasting import Late
 from minigrad.kernels.specialize import load_text
 
 Ints = tuple[int, ...]
-Template = Callable[..., Any]
 WINDOW = ("window", "stride", "padding")  # the fields that both requests have
 
 # Sizes are those of the result (batch, channels, three dims).  to_steps, x_steps, y_steps: the strides of the result,
@@ -207,12 +205,14 @@ def back(in_K, out, N):
                         here = (i0 - i * N.stride[0]) % N.dilation[0] == 0
                         here = here and (j0 - j * N.stride[1]) % N.dilation[1] == 0
                         here = here and (k0 - k * N.stride[2]) % N.dilation[2] == 0
-                    if LARGEST:
+                    if MEAN:
+                        share = T(counted(i, j, k, N))
+                    else:
                         here = here and in_1[((first + i) * N.spots[1] + j) * N.spots[2] + k] == position
                     if here:
                         value = LOAD_0(in_0[at + i * N.x_steps[2] + j * N.x_steps[3] + k * N.x_steps[4]])
                         if MEAN:
-                            value = T(value / T(counted(i, j, k, N)))
+                            value = T(value / share)
                         acc = T(acc + value)
                     k += 1
                 j += 1
@@ -280,7 +280,7 @@ def pool_words(image: DType, adds: bool, average: bool, dilated: bool, long: boo
         **({"length": length, "counted": counted} if adds and average else {}),
         "LOAD_X": load_text(image, image.compute, CUDA)[0].replace("{}", "{0}"), "MEAN": average,
         "QUOTIENT": "{0} // {1}" if long else "np.int64(divide(np.uint32({0}), {2}, {3}))",
-        "IDENTITY": neutral_text("lowest", image.compute), "SPREAD": dilated, "LARGEST": adds and not average,
+        "IDENTITY": neutral_text("lowest", image.compute), "SPREAD": dilated,
     }  # fmt: skip
 
 

@@ -28,7 +28,6 @@ from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.op import ScalarFn
 from minigrad.core.reducer import Reducer, axes
 from minigrad.kernels.cuda.reduction import (
-    SEARCH,
     best_by_lanes,
     best_by_rows,
     joined_words,
@@ -134,13 +133,12 @@ def ask_search(
     steps: CudaSteps, share: Share, better: ScalarFn, operands: list[Value], values: list[Value], out: Value
 ) -> None:
     """Add one launch of a search."""
-    dtype, kept, chosen = operands[0].dtype, bool(values), len(operands) > 1
-    label = f"{'along' if share.along else 'across'}{'_chosen' * chosen}{'_kept' * kept}"
-    rank = len(share.values["sizes"])
+    dtype, kept = operands[0].dtype, bool(values)
+    label = f"{'along' if share.along else 'across'}{'_chosen' * (len(operands) > 1)}{'_kept' * kept}"
     steps.run(
         search, *operands, values[0] if values else None, out, compute=dtype.compute,
         form=f"{better.name}_{{}}_{label}", grid=(grid_of(steps, share), share.block),
-        words=Late(search_words, (better, dtype, kept, share.along, rank, chosen)), **share.values,
+        words=Late(search_words, (better, dtype, kept, share.along, len(operands) == 1)), **share.values,
     )  # fmt: skip
 
 
@@ -220,13 +218,12 @@ def widely(reducer: Reducer, compute: np.dtype[Any], a: DType, width: int) -> Ex
     return expand
 
 
-def search_words(better: ScalarFn, a: DType, kept: bool, along: bool, rank: int, chosen: bool) -> dict[str, Any]:
+def search_words(better: ScalarFn, a: DType, kept: bool, along: bool, first: bool) -> dict[str, Any]:
     """Return the words of `search`.
 
-    kept: it also stores the values.  chosen: a second operand contains positions.
+    kept: it also stores the values.  first: otherwise, a second operand contains positions.
     """
-    copy = SEARCH.fixed({"kept": rank}).position("copy")
     return wire(a.compute) | joined_words(along, best_by_lanes, best_by_rows) | {
         "F": Macro(scalar_macro(better, a.compute, CUDA, True)), "KEEP": Macro(keep_macro(kept)),
-        "CANDIDATE": f"np.int64(in_1[found + i * numbers[{copy}]])" if chosen else "i",
+        "FIRST": first,
     }  # fmt: skip

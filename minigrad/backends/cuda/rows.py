@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps
 from minigrad.backends.cuda.reduction_plans import BLOCKS, group_of, power_above
@@ -32,6 +30,7 @@ from minigrad.core.op import Spec
 from minigrad.core.plan import walk, without
 from minigrad.core.rows import RowFn
 from minigrad.kernels.cuda.rows import WIDEST, Form, row_words, rows
+from minigrad.kernels.cuda.target import bits
 from minigrad.kernels.pasting import Late
 
 WARP = 32
@@ -132,7 +131,7 @@ def run_rows(
     """Add the step of `rows`. arrays: of losses, counts, sums and results.  picks: see `row_words`."""
     label = "_".join([form.label((out, *[x.dtype for x in operands])), *filter(None, [picks, "back" * form.back])])
     steps.run(
-        rows, *operands, *arrays, words=Late(row_words, (fn, form, out.compute, len(numbers["shape"]), picks)),
+        rows, *operands, *arrays, words=Late(row_words, (fn, form, out.compute, picks)),
         compute=out.compute, form=f"{fn.name}_{{}}_{label}", grid=grid, groups=groups, **numbers,
     )  # fmt: skip
 
@@ -180,9 +179,8 @@ def plan_rows(
     # A dim of one element may have any stride, so 1 is used.
     steps = [x.layout.strides[dim] if n > 1 else 1 for x in specs]
     number = prod(dims)
-    bits = int(np.array(value, out.dtype.compute).view(f"i{out.dtype.compute.itemsize}"))
     groups = list(zip(offsets, steps, strides, strict=True))
-    numbers = {"rows": number, "n": n, "value": bits, "ignore": 0, "shape": dims}
+    numbers = {"rows": number, "n": n, "value": bits(value, out.dtype.compute), "ignore": 0, "shape": dims}
     if steps[0] != 1:
         lanes, high = group_of(False, number, dims[-1] if dims else 1, n, 1)
         return Form(False, 0, 1, (False,) * len(specs)), (high, lanes, 1), groups, numbers

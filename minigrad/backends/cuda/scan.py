@@ -1,22 +1,21 @@
 """Scans on CUDA: every partial result of a reduction along one dim, and running min/max with their positions.
 
-A scan accumulates like its reduction.  A group of `blockDim.x` lanes scans a row, or a block of a row, in tiles of
-EACH neighbours per lane.  Each lane scans its own elements, then the lanes scan their totals, and the total is carried
-to the next tile.  `SCAN_OWN` and `LEAVE_OWN` are written out for the EACH elements, which use one load and one store
-if possible.  One thread scans each row if rows are side by side across memory, or if partial results must not be
-joined. If there are few long rows, they are cut into blocks, which follow from the layouts alone, and a first launch
-computes the totals of the blocks: `work` has those of the first blocks of all rows first.
+A scan accumulates like its reduction.  A group of `blockDim.x` lanes scans a row, or a block of a row, in tiles of EACH
+neighbours per lane.  Each lane scans its own elements, then the lanes scan their totals, and the total is carried to
+the next tile.  With `WIDE`, they are moved by one load and one store if possible.  One thread scans each row if rows
+are side by side across memory, or if partial results must not be joined. If there are few long rows, they are cut into
+blocks, which follow from the layouts alone, and a first launch computes the totals of the blocks: `work` has those of
+the first blocks of all rows first.
 
 Free names: `F` is a step of the scan from the accumulator and the operands' elements, or states whether x beats the
 best element.  `COMBINE` joins two accumulators, the earlier one first, and `IDENTITY` is the first accumulator.
-`LOAD_K` and `STORE` are the conversions.  `SEND` and `RECEIVE` convert an accumulator to the type `WIRE`, which
-threads exchange, and back.
+`LOAD_K` and `STORE` are the conversions.  `WIRE` and `RECEIVE`, `TAKE`, `PUT` and `ALL` are as in `reduction.py` and
+`rows.py` of the kernels.
 """
 
 # mypy: disable-error-code="name-defined, no-untyped-def"
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -38,10 +37,8 @@ from minigrad.core.reducer import Reducer
 from minigrad.kernels.cuda.reduction import by_lanes, spread, wire
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.fields import Fields, loop
-from minigrad.kernels.macros import neutral_text, scalar_macro, step_macro
-from minigrad.kernels.pasting import Expand, Late, Macro, parsed
-from minigrad.kernels.rendering import fresh
-from minigrad.kernels.specialize import load_text, store_text
+from minigrad.kernels.macros import lanes_macro, neutral_text, scalar_macro, step_macro
+from minigrad.kernels.pasting import Late, Macro
 
 WIDEST = 16  # size in bytes of one load
 WARP = 32
@@ -84,16 +81,16 @@ def before_lane(acc, carry):
     lanes = min(cuda.blockDim.x, 32)
     step = 1
     while step < lanes:
-        other = RECEIVE(cuda.shfl_up_sync(0xFFFFFFFF, SEND(acc), step))
+        other = RECEIVE(cuda.shfl_up_sync(0xFFFFFFFF, WIRE(acc), step))
         if lane % lanes >= step:
             acc = T(COMBINE(other, acc))
         step *= 2
-    earlier = RECEIVE(cuda.shfl_up_sync(0xFFFFFFFF, SEND(acc), 1))
+    earlier = RECEIVE(cuda.shfl_up_sync(0xFFFFFFFF, WIRE(acc), 1))
     if cuda.blockDim.x > 32:
         parts = cuda.shared.array(8, WIRE)
         cuda.syncthreads()
         if lane == 31:
-            parts[cuda.threadIdx.x // 32] = SEND(acc)
+            parts[cuda.threadIdx.x // 32] = WIRE(acc)
         cuda.syncthreads()
         mine = carry
         k = 0
@@ -106,7 +103,7 @@ def before_lane(acc, carry):
         after = carry
     else:
         mine = carry
-        last = RECEIVE(cuda.shfl_sync(0xFFFFFFFF, SEND(acc), cuda.threadIdx.y * lanes % 32 + lanes - 1))
+        last = RECEIVE(cuda.shfl_sync(0xFFFFFFFF, WIRE(acc), cuda.threadIdx.y * lanes % 32 + lanes - 1))
         after = T(COMBINE(carry, last))
     if lane % lanes > 0:
         mine = T(COMBINE(mine, earlier))
@@ -138,10 +135,38 @@ def tiles(in_0, work, out, N):
         tile = np.int64(0)
         while tile < N.block:
             i = tile + cuda.threadIdx.x * EACH
-            SCAN_OWN()
+            acc = IDENTITY
+            if WIDE:
+                if i + EACH <= length:
+                    x = TAKE(in_0, at + i)
+                    for k in each(EACH):
+                        acc = T(F(acc, LOAD_0(x[k])))
+                        held[k] = acc
+                else:
+                    for k in range(EACH):
+                        if i + k < length:
+                            acc = T(F(acc, LOAD_0(in_0[at + (i + k) * N.step[1]])))
+                        held[k] = acc
+            else:
+                for k in range(EACH):
+                    if i + k < length:
+                        acc = T(F(acc, LOAD_0(in_0[at + (i + k) * N.step[1]])))
+                    held[k] = acc
             acc = held[EACH - 1]
             mine, carry = before_lane(acc, carry)
-            LEAVE_OWN()
+            if WIDE:
+                if i + EACH <= length:
+                    for k in each(EACH):
+                        z_k = STORE(T(COMBINE(mine, held[k])))
+                    PUT(out, to + i, ALL(z_J))
+                else:
+                    for k in range(EACH):
+                        if i + k < length:
+                            out[to + (i + k) * N.step[0]] = STORE(T(COMBINE(mine, held[k])))
+            else:
+                for k in range(EACH):
+                    if i + k < length:
+                        out[to + (i + k) * N.step[0]] = STORE(T(COMBINE(mine, held[k])))
             tile += cuda.blockDim.x * EACH
         first += np.int64(cuda.gridDim.x) * cuda.blockDim.y
 
@@ -251,7 +276,7 @@ def accumulate(steps: CudaSteps, request: requests.Scan) -> None:
             groups=[(0, 0, to_steps, ()), (offset, step, steps_1, ())], outputs=rows, count=1, units=blocks, piece=1,
             rows=n, block=block, blocks=blocks, copy=rows, sizes=dims, reduced_sizes=(),
         )  # fmt: skip
-    words = Late(tile_words, (reducer, compute, operands[0].dtype, out.dtype, each, wide, blocks > 1, len(dims)))
+    words = Late(tile_words, (reducer, compute, each, wide, blocks > 1))
     steps.run(
         tiles, *operands, work, out, words=words, compute=compute,
         form=f"{reducer.scalar.name}_{{}}_tiles{'_cut' * (blocks > 1)}{by(each) if wide else ''}",
@@ -294,64 +319,10 @@ def neighbours(specs: Sequence[Spec], groups: Sequence[tuple[int, int, tuple[int
     return (each, True) if fits and each > 1 else (EACH, False)
 
 
-def tile_words(
-    reducer: Reducer, compute: np.dtype[Any], a: DType, out: DType, each: int, wide: bool, cut: bool, rank: int
-) -> dict[str, Any]:
+def tile_words(reducer: Reducer, compute: np.dtype[Any], each: int, wide: bool, cut: bool) -> dict[str, Any]:
     """Return the words of `tiles`. cut: rows are in blocks whose totals are already computed."""
-    step, combine = scalar_macro(reducer.scalar, compute, CUDA), step_macro(reducer.combine, compute, CUDA)
-    load, store = load_text(a, compute, CUDA)[0], store_text(compute, out, CUDA)[0]
-    fields, identity = SCAN.fixed({"rank": rank}), neutral_text(reducer.identity, compute)
-    moves = [f"numbers[{fields.position('step', group=str(k))}]" for k in range(2)]
     return wire(compute) | {
-        "COMBINE": Macro(combine), "SCAN_OWN": Macro(scan_own(step, load, identity, each, wide, moves[1])),
-        "LEAVE_OWN": Macro(leave_own(combine, store, each, wide, moves[0])), "IDENTITY": identity, "EACH": each,
-        "CUT": cut, **({"by_lanes": by_lanes} if cut else {}),
+        "F": reducer.scalar, "COMBINE": Macro(step_macro(reducer.combine, compute, CUDA)), "EACH": each, "WIDE": wide,
+        "IDENTITY": neutral_text(reducer.identity, compute), "TAKE": f"load_{each}", "PUT": f"store_{each}",
+        "ALL": Macro(lanes_macro(each)), "CUT": cut, **({"by_lanes": by_lanes} if cut else {}),
     }  # fmt: skip
-
-
-def in_either_way(whole: list[str], each: int, one: list[str], after: str = "") -> list[str]:
-    """Return lines for all elements of a lane together if all exist and `whole` is not empty, otherwise one by one."""
-    loop = [f"for k in range({each}):", "    if i + k < length:", *["        " + text for text in one]]
-    if after:
-        loop.append(f"    {after}")
-    if not whole:
-        return loop
-    head = f"if i + {each} <= length:"
-    return [head, *["    " + text for text in whole], "else:", *["    " + text for text in loop]]
-
-
-def scan_own(f: Expand, load: str, identity: str, each: int, wide: bool, step: str) -> Expand:
-    """Return the macro SCAN_OWN: scan the elements of a lane into `held`; missing elements change nothing."""
-
-    def one(x: str, used: set[str]) -> list[str]:
-        lines, result = f([parsed("acc"), parsed(load.format(x))], used)
-        return [*lines, f"acc = T({ast.unparse(result)})"]
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        x, whole = fresh("x", used), []
-        if wide:
-            whole.append(f"{x} = load_{each}(in_0, at + i)")
-            for k in range(each):
-                whole += [*one(f"{x}[{k}]", used), f"held[{k}] = acc"]
-        single = one(f"in_0[at + (i + k) * {step}]", used)
-        return [f"acc = {identity}", *in_either_way(whole, each, single, "held[k] = acc")], ast.Constant(0)
-
-    return expand
-
-
-def leave_own(combine: Expand, store: str, each: int, wide: bool, step: str) -> Expand:
-    """Return the macro LEAVE_OWN: join the total before a lane with each of its elements, and store the results."""
-
-    def one(held: str, z: str, used: set[str]) -> list[str]:
-        lines, result = combine([parsed("mine"), parsed(held)], used)
-        return [*lines, f"{z} = {store.format(f'T({ast.unparse(result)})')}"]
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        whole, names = [], [fresh("z", used) for _ in range(each if wide else 1)]
-        if wide:
-            whole = [text for k, name in enumerate(names) for text in one(f"held[{k}]", name, used)]
-            whole.append(f"store_{each}(out, to + i, ({', '.join(names)},))")
-        single = [*one("held[k]", names[0], used), f"out[to + (i + k) * {step}] = {names[0]}"]
-        return in_either_way(whole, each, single), ast.Constant(0)
-
-    return expand

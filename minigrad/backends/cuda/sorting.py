@@ -120,7 +120,10 @@ def leave(keys, spots, base, length, in_0, values, out, row, skip, p, N):
     i = cuda.threadIdx.x
     while i < length:
         if LAST:
-            position = np.int64(PLACE(slot(base + i)))
+            if WIDE:
+                position = np.int64(spots[slot(base + i)])
+            else:
+                position = np.int64(keys[slot(base + i)] & np.uint64(0xFFFFFFFF))
             out[to + (skip + i) * N.step[0]] = position
             KEEP(goal + (skip + i) * N.step[2], in_0[at + position * N.step[1]])
         else:
@@ -146,9 +149,10 @@ def fetch(keys, spots, base, size, in_0, in_1, row, start, length, N):
         if i < length:
             if FIRST:
                 word = np.uint64(KEY(in_0[at + i * N.step[1]]))
-                spot = np.uint32(start + i)
-                if NARROW:
-                    word = (word << np.uint64(32)) | np.uint64(spot)
+                if WIDE:
+                    spot = np.uint32(start + i)
+                else:
+                    word = (word << np.uint64(32)) | np.uint64(np.uint32(start + i))
             else:
                 word = in_1[row * N.n + start + i]
                 if WIDE:
@@ -168,7 +172,10 @@ def fetch(keys, spots, base, size, in_0, in_1, row, start, length, N):
 def runs(in_0, in_1, values, out, N):
     """Sort tiles, `blockDim.y` of them at a time in a block; in_1: the words of an earlier launch."""
     keys = cuda.shared.array(CAPACITY, np.uint64)
-    spots = cuda.shared.array(SPOTS, np.uint32)
+    if WIDE:
+        spots = cuda.shared.array(CAPACITY, np.uint32)
+    else:
+        spots = cuda.shared.array(1, np.uint32)
     held = cuda.local.array(EACH, np.uint64)
     carried = cuda.local.array(EACH, np.uint32)
     size = cuda.blockDim.x * EACH
@@ -230,7 +237,10 @@ def split(words, first, left, second, right, skip):
 def merge(in_0, in_1, values, out, N):
     """Merge pairs of runs into one run each; a block merges a tile of a pair, whose bounds two searches find."""
     keys = cuda.shared.array(CAPACITY, np.uint64)
-    spots = cuda.shared.array(SPOTS, np.uint32)
+    if WIDE:
+        spots = cuda.shared.array(CAPACITY, np.uint32)
+    else:
+        spots = cuda.shared.array(1, np.uint32)
     cuts = cuda.shared.array(2, np.int64)
     held = cuda.local.array(EACH, np.uint64)
     carried = cuda.local.array(EACH, np.uint32)
@@ -360,8 +370,7 @@ def sort_words(first: DType | None, descending: bool, last: bool, kept: DType | 
     """
     return {
         **(key_words(first, descending) if first else {}), "KEEP": Macro(keep_macro(kept is not None)), "WIDE": wide,
-        "PLACE": "spots[{0}]" if wide else "keys[{0}] & np.uint64(4294967295)", "SETTLE": Macro(settle_macro(wide)),
-        "SPOTS": CAPACITY if wide else 1, "NARROW": not wide, "FIRST": first is not None, "LAST": last,
+        "SETTLE": Macro(settle_macro(wide)), "FIRST": first is not None, "LAST": last,
     }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from minigrad.backends.cuda.loops import divide
 from minigrad.backends.shared import Problem as Product
 from minigrad.core.dtype import DType, bool_, int32
-from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.cuda.target import CUDA, factor_text
 from minigrad.kernels.cuda.tile import apart, left_of, mixed, mixed_wide, seen
 from minigrad.kernels.specialize import load_text
 
@@ -129,20 +129,6 @@ class Way:
 def registers(dtype: DType) -> np.dtype[Any]:
     """Return the dtype of sums; booleans are counted in int32."""
     return int32.compute if dtype is bool_ else dtype.compute
-
-
-def bits(value: float, compute: np.dtype[Any]) -> int:
-    """Return a factor as an integer scalar argument of a kernel; `factor_text` is the inverse in the kernel."""
-    if compute.kind != "f":
-        return int(value)
-    return int(compute.type(value).view(np.int64 if compute.itemsize == 8 else np.uint32))
-
-
-def factor_text(compute: np.dtype[Any]) -> str:
-    """Return the text that converts a number of the kernel to a factor."""
-    if compute.kind != "f":
-        return "T({})"
-    return f"np.{'int64' if compute.itemsize == 8 else 'uint32'}({{}}).view(T)"
 
 
 def product_words(way: Way, dtypes: tuple[DType, ...], compute: np.dtype[Any]) -> dict[str, Any]:

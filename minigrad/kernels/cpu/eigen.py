@@ -26,54 +26,54 @@ def size_of(x):  # type: ignore[no-untyped-def]
 def balance(x, n, scales):  # type: ignore[no-untyped-def]
     """Replace x by D^-1 x D with a diagonal D of powers of 2, and write its diagonal."""
     for i in range(n):
-        scales[i] = R(1)
+        scales[i] = REAL(1)
     changed = True
     sweeps = 0
     while changed and sweeps < 30:
         changed = False
         sweeps += 1
         for i in range(n):
-            row = R(0)
-            column = R(0)
+            row = REAL(0)
+            column = REAL(0)
             for j in range(n):
                 if j != i:
                     row += size_of(x[i * n + j])
                     column += size_of(x[j * n + i])
             total = row + column
-            f = R(1)
-            if row > R(0) and column > R(0):
-                while column < row / R(2):
-                    f *= R(2)
-                    column *= R(4)
-                while column >= row * R(2):
-                    f /= R(2)
-                    column /= R(4)
-            if f != R(1) and (row + column) / f < R(0.95) * total:
+            f = REAL(1)
+            if row > REAL(0) and column > REAL(0):
+                while column < row / REAL(2):
+                    f *= REAL(2)
+                    column *= REAL(4)
+                while column >= row * REAL(2):
+                    f /= REAL(2)
+                    column /= REAL(4)
+            if f != REAL(1) and (row + column) / f < REAL(0.95) * total:
                 changed = True
                 scales[i] *= f
                 for j in range(n):
-                    x[i * n + j] *= R(1) / f
+                    x[i * n + j] *= REAL(1) / f
                     x[j * n + i] *= f
 
 
 def hessenberg(x, q, n, u, v, w):  # type: ignore[no-untyped-def]
     """Reduce x by reflections to a triangle with one diagonal below it, and multiply the transpose of q by them."""
     for k in range(n - 2):
-        largest = R(0)
+        largest = REAL(0)
         for i in range(k + 1, n):
             v[i] = x[i * n + k]
             largest = max(largest, size_of(v[i]))
-        norm = R(0)
+        norm = REAL(0)
         for i in range(k + 1, n):  # the length of v has no effect, but its square may underflow
-            v[i] /= largest if largest > R(0) else R(1)
+            v[i] /= largest if largest > REAL(0) else REAL(1)
             norm += v[i].real * v[i].real + v[i].imag * v[i].imag
         norm = np.sqrt(norm)
         size = abs(v[k + 1])
         if norm > size:  # otherwise the elements below are 0 already
-            v[k + 1] += (v[k + 1] / size if size > R(0) else T(1)) * norm
+            v[k + 1] += (v[k + 1] / size if size > REAL(0) else T(1)) * norm
             for i in range(k + 1, n):
                 u[i] = v[i].conjugate()
-            factor = R(1) / (norm * (norm + size))
+            factor = REAL(1) / (norm * (norm + size))
             reflect_rows(x, n, k, k + 1, u, v, w, factor)
             reflect_columns(x, n, k + 1, u, v, factor)
             reflect_rows(q, n, 0, k + 1, v, u, w, factor)
@@ -118,12 +118,12 @@ def shift_of(x, n, high, tries):  # type: ignore[no-untyped-def]
     d = x[high * n + high]
     if tries % 10 == 0:
         return d + abs(c.real)
-    half = (x[(high - 1) * n + high - 1] - d) * R(0.5)
+    half = (x[(high - 1) * n + high - 1] - d) * REAL(0.5)
     scale = max(size_of(half), size_of(x[(high - 1) * n + high]), size_of(c))  # otherwise squares would underflow
     half /= scale
     across = (x[(high - 1) * n + high] / scale) * (c / scale)
     root = np.sqrt(half * half + across)
-    if half.real * root.real + half.imag * root.imag < R(0):
+    if half.real * root.real + half.imag * root.imag < REAL(0):
         root = -root
     below = half + root
     return d - (across / below * scale if below != T(0) else T(0))
@@ -178,8 +178,8 @@ def qr_step(x, q, n, low, high, shift, cosines, sines):  # type: ignore[no-untyp
         b = x[(k + 1) * n + k]
         size = abs(a)
         r = np.hypot(size, abs(b))
-        cosines[k] = size / r if r > R(0) else R(1)
-        sines[k] = (a / size if size > R(0) else T(1)) * (b.conjugate() / r) if r > R(0) else T(0)
+        cosines[k] = size / r if r > REAL(0) else REAL(1)
+        sines[k] = (a / size if size > REAL(0) else T(1)) * (b.conjugate() / r) if r > REAL(0) else T(0)
         c = cosines[k]
         s = sines[k]
         turn_rows(x[k * n + k : (k + 1) * n], x[(k + 1) * n + k : (k + 2) * n], c, s)
@@ -199,9 +199,9 @@ def triangle(x, q, n, cosines, sines):  # type: ignore[no-untyped-def]
         low = high
         while low > 0:
             near = size_of(x[low * n + low]) + size_of(x[(low - 1) * n + low - 1])
-            if near == R(0):  # as in LAPACK's zlahqr
-                near += abs(x[(low - 1) * n + low - 2].real) if low > 1 else R(0)
-                near += abs(x[(low + 1) * n + low].real) if low < high else R(0)
+            if near == REAL(0):  # as in LAPACK's zlahqr
+                near += abs(x[(low - 1) * n + low - 2].real) if low > 1 else REAL(0)
+                near += abs(x[(low + 1) * n + low].real) if low < high else REAL(0)
             if size_of(x[low * n + low - 1]) <= max(EPS * near, TINY * EPS * EPS):
                 x[low * n + low - 1] = T(0)
                 break
@@ -235,7 +235,7 @@ def vectors_of_triangle(x, n, y):  # type: ignore[no-untyped-def]
             d = x[i * n + i] - x[k * n + k]
             row[i] = -total / (d if abs(d) >= small else T(small))
             size = size_of(row[i])
-            if size > R(1) / EPS:
+            if size > REAL(1) / EPS:
                 for j in range(i, k + 1):
                     row[j] /= size
 
@@ -247,26 +247,26 @@ def is_real(x, n, k, large):  # type: ignore[no-untyped-def]
     x, and no other eigenvalue is close to the conjugate.
     """
     z = x[k * n + k]
-    small = R(4) * R(n) * EPS
+    small = REAL(4) * REAL(n) * EPS
     if abs(z.imag) <= small * abs(z):
         return True
     for i in range(n):
         partner = x[i * n + i]
-        if i != k and abs(partner - z.conjugate()) < R(2) * min(abs(partner.imag), abs(z.imag)):
+        if i != k and abs(partner - z.conjugate()) < REAL(2) * min(abs(partner.imag), abs(z.imag)):
             return False
     return abs(z.imag) <= small * large
 
 
 def normalised(vectors, n, k, real):  # type: ignore[no-untyped-def]
     """Divide column k by its length, and by the phase of its largest element.  real: whether it is a real vector."""
-    largest = R(0)
+    largest = REAL(0)
     phase = T(1)
     for i in range(n):
         size = abs(vectors[i * n + k])
         if size > largest:
             largest = size
             phase = vectors[i * n + k] / size
-    total = R(0)
+    total = REAL(0)
     for i in range(n):
         vectors[i * n + k] = vectors[i * n + k] / largest * phase.conjugate()
         if real:
@@ -298,21 +298,21 @@ def eigenvectors(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
     u = workspace(n, T)
     v = workspace(n, T)
     w = workspace(n, T)
-    cosines = workspace(n, R)
-    scales = workspace(n, R)
+    cosines = workspace(n, REAL)
+    scales = workspace(n, REAL)
     for task in range(first, last):
         rest = task
         at = N.offset[2]
         walk(rest, N.sizes, at=N.strides[2])
-        size = R(0)
+        size = REAL(0)
         for i in range(n):
             for c in range(n):
                 z = T(in_0[at + i * N.row[2] + c * N.col[2]])
                 x[i * n + c] = z
                 q[i * n + c] = T(1) if i == c else T(0)
                 size = abs(z) if abs(z) > size or z != z else size
-        done = size - size == R(0)
-        size = size if size != R(0) else R(1)
+        done = size - size == REAL(0)
+        size = size if size != REAL(0) else REAL(1)
         for i in range(n * n):
             x[i] /= size
         for i in range(n * n, (n + 3) * n):
@@ -320,7 +320,7 @@ def eigenvectors(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
         balance(x, n, scales)
         hessenberg(x, q, n, u, v, w)
         done = done and triangle(x, q, n, cosines, v)
-        large = R(0)
+        large = REAL(0)
         for i in range(n * n):
             large = max(large, abs(x[i]))
         vectors_of_triangle(x, n, y)

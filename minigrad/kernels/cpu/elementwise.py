@@ -1,11 +1,11 @@
 """Elementwise loops over any number of operands: a dense run, a nest around runs, and tiles.
 
 The nest has any rank, and may have several results.  Free names, filled in by `specialize`: `F` is the op's scalar
-function.  `LOAD_K` and `STORE` are the conversions between memory and registers.  `STEP_K` is a pasted 0 or 1.  `AT_K`
-and `OUT_AT_R` are one element, after the positions `RUN_K` and `OUT_RUN_R`, or found with the steps `STEP_K` and
-`OUT_STEP_R`.  `HERE_K` is the operand, or `z` for an operand that is `out` itself: as two arrays, these might overlap,
-and the loop would not vectorise.  `EVALUATIONS` is the number of elements to compute in a run.  It is 1 if all operands
-have step 0; then `REPEATED` fills the other elements.
+function.  `LOAD_K` and `STORE` are the conversions between memory and registers.  `STEP_K` is a pasted 0 or 1.  `RUN_K`
+is the run of an operand, and `AT_K` an element of it.  An operand that is a result itself has the name of the result:
+as two arrays, these might overlap, and the loop would not vectorise.  `EVALUATIONS` is the number of elements to
+compute in a run.  It is 1 if all operands have step 0; the first element is then REPEATED.  A LOOSE nest has other
+steps, which it reads at run time.
 
 LLVM would otherwise compile the loop once for each combination of such conditions, which took 29 s for frexp.  A line
 that assigns to `_K` is repeated for each operand, and a line that assigns to `_R` for each result.  A line that assigns
@@ -59,10 +59,11 @@ def dense(in_K, out, N):  # type: ignore[no-untyped-def]
         count = min(chunk, n - lo)
         # Slices, because their index is the loop variable, which needs no wrap-around test: the loop vectorises.
         z = out[N.offset[0] + lo : N.offset[0] + lo + count]
-        x_K = HERE_K(in_K[N.offset[K + 1] + lo * STEP_K :])
+        x_K = RUN_K
         for i in range(EVALUATIONS):
             z[i] = STORE(F(LOAD_K(x_K[i * STEP_K])))
-        z[1:count] = REPEATED
+        if REPEATED:
+            z[1:count] = z[0]
 
 
 NEST = Fields("rank cols block blocks units chunk", "shape[rank]", "offset step strides[rank]")
@@ -80,8 +81,9 @@ def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
     blocks = N.blocks
     units = N.units
     chunk = N.chunk
-    far_R = OUT_STEP_R
-    step_K = STEP_K
+    if LOOSE:
+        far_R = N.step[R]
+        step_K = N.step[K + RESULTS]
     index = workspace(rank, np.int64)
     for c in range(first, last):
         lo = c * chunk
@@ -111,12 +113,17 @@ def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
             # With other steps, each position is computed.
             start = part * block
             count = min(block, cols - start)
-            z_R = OUT_RUN_R
-            x_K = RUN_K
-            for i in range(EVALUATIONS):
-                # All operands are read before a result is written, because they may use the same memory.
-                F(LOAD_K(AT_K), OUT_AT_R)
-            out_R[z_R + np.uint64(1) : z_R + np.uint64(count)] = REPEATED_R
+            # All operands are read before a result is written, because they may use the same memory.
+            if LOOSE:
+                for i in range(count):
+                    F(LOAD_K(AT_K), out_R[np.uint64(to_R + (start + i) * far_R)])
+            else:
+                z_R = np.uint64(to_R + start)
+                x_K = RUN_K
+                for i in range(np.uint64(EVALUATIONS)):
+                    F(LOAD_K(AT_K), out_R[z_R + i])
+                if REPEATED:
+                    out_R[z_R + np.uint64(1) : z_R + np.uint64(count)] = out_R[z_R]
             part += 1
             if part == blocks:
                 part = 0

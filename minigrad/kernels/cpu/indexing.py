@@ -1,8 +1,8 @@
 """Loops that read, write or add at the positions in an index tensor.
 
-Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1` and `STORE`.  `JOIN` combines an element of the result with
-the element that is added to it, by a sum (of booleans: or) or another function.  `LINE_OF_CACHE` is the number of
-elements in a cache line.  One of these four is 1 for the loop:
+Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1` and `STORE`.  `COMBINE` combines an element of the result with
+the element that is added to it, by a sum (of booleans: or) or another function.  One of these four is 1 for the
+loop:
 
 - `ROWS`: the index is constant along the innermost dim, and both sides have step 1 there, so whole rows are copied.
 - `DENSE`: the index and the result have step 1.
@@ -67,7 +67,7 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
                     k = np.int64(index[np.uint64(pi + 8 * index_row)])
                     at = pa + 8 * a_row + (k if k >= 0 else k + size) * axis
                     fetch(a, at)
-                    fetch(a, at + min(count - 1, LINE_OF_CACHE))
+                    fetch(a, at + min(count - 1, 64 // a.itemsize))
                 k = np.int64(index[np.uint64(pi)])
                 if -size <= k < size:
                     at = pa + (k if k >= 0 else k + size) * axis
@@ -155,7 +155,7 @@ def scatter_lines(a, src, index, out, N):  # type: ignore[no-untyped-def]
                 k = np.int64(chosen[c])
                 at = np.uint64(k if k >= 0 else k + size)
                 if at < top:
-                    z[at] = STORE(JOIN(LOAD_1(z[at]), LOAD_0(x[c])))
+                    z[at] = STORE(COMBINE(LOAD_1(z[at]), LOAD_0(x[c])))
                 else:
                     flag[0] = 1
         else:
@@ -164,7 +164,7 @@ def scatter_lines(a, src, index, out, N):  # type: ignore[no-untyped-def]
                 row = np.uint64(k if k >= 0 else k + size)
                 if row < top:
                     at = np.uint64(to) + row * np.uint64(axis)
-                    out[at] = STORE(JOIN(LOAD_1(out[at]), LOAD_0(src[np.uint64(px)])))
+                    out[at] = STORE(COMBINE(LOAD_1(out[at]), LOAD_0(src[np.uint64(px)])))
                 else:
                     flag[0] = 1
                 px += src_step
@@ -206,7 +206,7 @@ def scatter_columns(src, index, out, N):  # type: ignore[no-untyped-def]
                     z = out[at : at + count]
                     x = src[px : px + count]
                     for c in range(count):
-                        z[c] = STORE(JOIN(LOAD_1(z[c]), LOAD_0(x[c])))
+                        z[c] = STORE(COMBINE(LOAD_1(z[c]), LOAD_0(x[c])))
                 else:
                     flag[0] = 1
             else:
@@ -214,7 +214,7 @@ def scatter_columns(src, index, out, N):  # type: ignore[no-untyped-def]
                     k = np.int64(index[np.uint64(pi + c * index_col)])
                     if -size <= k < size:
                         at = np.uint64(to + (k if k >= 0 else k + size) * axis + c * to_col)
-                        out[at] = STORE(JOIN(LOAD_1(out[at]), LOAD_0(src[np.uint64(px + c * src_col)])))
+                        out[at] = STORE(COMBINE(LOAD_1(out[at]), LOAD_0(src[np.uint64(px + c * src_col)])))
                     else:
                         flag[0] = 1
             px += src_step

@@ -6,8 +6,8 @@ tile.  `vector` computes results of one row or one column, which are limited by 
 rows that are scaled and added, whichever follows the order in memory.  The dtype is that of the registers; copy kernels
 cast float16, bfloat16, bool and mixed operands before.
 
-Free names, filled in by `specialize`: `T`, `ALPHA` and `BETA` (the bits of a float64 among the numbers if T is a
-float).  The header of the module defines the tile, its size `MR x NR`, the LANES of a vector and the WIDTH of panels.
+Free names, filled in by `specialize`: `T`, and `FACTOR`, which converts a number of the kernel to a factor.  The header
+of the module defines the tile, its size `MR x NR`, the LANES of a vector and the WIDTH of panels.
 All numbers are in elements; `sizes` and the steps after it are those of the batch.
 
 `pack_pairs` is `pack` for bfloat16, for processors whose multiply-add takes two products of bfloat16 at once: where a
@@ -65,8 +65,8 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
     ak = N.ak
     bk = N.bk
     mode = N.mode
-    alpha = ALPHA
-    beta = BETA
+    alpha = FACTOR(N.alpha)
+    beta = FACTOR(N.beta)
     ahead = N.ahead
     down = (rows + high - 1) // high
     across = (cols + wide - 1) // wide
@@ -113,7 +113,7 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
 
 
 def follow():  # type: ignore[no-untyped-def]
-    """Apply `H` to each element of a block of the product, and of other operands, while the block is in the cache.
+    """Apply `F` to each element of a block of the product, and of other operands, while the block is in the cache.
 
     offset: where an operand begins.  down: its step from row to row, counted over all rows of the batch.  An operand
     has one element per column, or one for all columns; `RUN_K` and `AT_K` are as in `rows.py`.
@@ -121,10 +121,10 @@ def follow():  # type: ignore[no-untyped-def]
     n = j1 - j0
     for i in range(i0, i1):
         row = out[z + i * cols + j0 : z + i * cols + j1]
-        at_K = N.offset[K] + (batch * rows + i) * N.down[K] + j0 * ALONG_K
+        at_K = N.offset[K] + (batch * rows + i) * N.down[K] + j0 * STEP_K
         u_K = RUN_K
         for j in range(n):
-            row[j] = H(row[j], LOAD_K(AT_K))
+            row[j] = F(row[j], LOAD_K(AT_K))
 
 
 @loop(FOLLOWED, imports=tiles_of, words={"PRODUCT": [Part(multiply)], "FOLLOW": [Part(follow)]})
@@ -274,8 +274,8 @@ def add_pieces(pieces, c, out, N):  # type: ignore[no-untyped-def]
     rows = N.rows
     cols = N.cols
     mode = N.mode
-    alpha = ALPHA
-    beta = BETA
+    alpha = FACTOR(N.alpha)
+    beta = FACTOR(N.beta)
     whole = N.batches * rows * cols
     total = pieces[0:whole]
     for piece in range(1, N.pieces):

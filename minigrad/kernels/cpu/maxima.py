@@ -11,11 +11,12 @@ and the last such output plus 1.  Then, for each output along each dim: the firs
 `offsets` on: the offset of each tap of a window from the window's first tap, in a dense plane.
 """
 
-# ruff: noqa: F821
+# ruff: noqa: F821, F841
 import numpy as np
 
 from minigrad.kernels.cpu.pool import POOL, starts
 from minigrad.kernels.fields import loop
+from minigrad.kernels.pasting import Part
 
 ROUND = 16  # a common multiple of all vector lengths
 
@@ -91,25 +92,33 @@ def corner(N, row):  # type: ignore[no-untyped-def]
     return (i0 * N.size1 + i1) * N.size2 - N.pad2
 
 
-@loop(POOL, loads=1, results=1, helpers=(starts, search, corner))
+def windows_of_plane():  # type: ignore[no-untyped-def]
+    """Allocate memory for the largest elements of a plane's windows, and for their taps."""
+    O2 = N.out2
+    outputs = N.out0 * N.out1 * O2
+    offsets = tables[N.offsets : N.offsets + N.window0 * N.window1 * N.window2]
+    line = workspace(outputs + ROUND, T)
+    best = workspace(outputs + ROUND, T)
+    taps = workspace(outputs + ROUND, np.int32)
+    where = workspace(outputs, np.int64)
+    if N.narrow:
+        starts(N, where)
+
+
+SEARCHES = {"WORKSPACES": (Part(windows_of_plane),)}
+
+
+@loop(POOL, loads=1, results=1, helpers=(starts, search, corner), words=SEARCHES)
 def max_pool_indices(x, out, positions, tables, N):  # type: ignore[no-untyped-def]
     """out[n, c, o] = the largest element of the window; positions = the first position of such an element.
 
     A position is counted row by row in the plane.  A task is a plane.
     """
-    O2 = N.out2
-    whole = N.out0 * N.out1 * O2
-    offsets = tables[N.offsets : N.offsets + N.window0 * N.window1 * N.window2]
-    line = workspace(whole + ROUND, T)
-    best = workspace(whole + ROUND, T)
-    taps = workspace(whole + ROUND, np.int32)
-    where = workspace(whole, np.int64)
-    if N.narrow:
-        starts(N, where)
+    WORKSPACES()
     for plane in range(first, last):
         at = N.x + plane // N.channels * N.x_image + plane % N.channels * N.x_channel
         search(x, N, at, tables, line, best, taps, where)
-        to = N.to + plane * whole
+        to = N.to + plane * outputs
         for row in range(N.out0 * N.out1):
             p = corner(N, row)
             for o in range(row * O2, row * O2 + O2):
@@ -122,24 +131,16 @@ def max_pool_indices(x, out, positions, tables, N):  # type: ignore[no-untyped-d
     leave(line)
 
 
-@loop(POOL, loads=2, results=1, helpers=(starts, search, corner))
+@loop(POOL, loads=2, results=1, helpers=(starts, search, corner), words=SEARCHES)
 def max_pool_pick(h, x, out, tables, N):  # type: ignore[no-untyped-def]
     """out[n, c, o] = h where x has the first largest element of the window; 0 for a window of padding."""
-    O2 = N.out2
-    whole = N.out0 * N.out1 * O2
-    offsets = tables[N.offsets : N.offsets + N.window0 * N.window1 * N.window2]
-    line = workspace(whole + ROUND, T)
-    best = workspace(whole + ROUND, T)
-    taps = workspace(whole + ROUND, np.int32)
-    where = workspace(whole, np.int64)
-    if N.narrow:
-        starts(N, where)
+    WORKSPACES()
     for plane in range(first, last):
         n = plane // N.channels
         c = plane % N.channels
         search(x, N, N.x + n * N.x_image + c * N.x_channel, tables, line, best, taps, where)
         ph = N.y + n * N.y_image + c * N.y_channel
-        for o in range(whole):
+        for o in range(outputs):
             v = T(0)
             if taps[o] >= 0:
                 p = corner(N, o // O2) + o % O2 * N.stride2 + offsets[taps[o]]
@@ -147,27 +148,19 @@ def max_pool_pick(h, x, out, tables, N):  # type: ignore[no-untyped-def]
                 i1 = p // N.size2 % N.size1
                 i0 = p // N.size2 // N.size1
                 v = LOAD_0(h[ph + i0 * N.y0 + i1 * N.y1 + i2 * N.y2])
-            out[N.to + plane * whole + o] = STORE(v)
+            out[N.to + plane * outputs + o] = STORE(v)
     leave(where)
     leave(taps)
     leave(best)
     leave(line)
 
 
-@loop(POOL, loads=2, results=1, helpers=(starts, search))
+@loop(POOL, loads=2, results=1, helpers=(starts, search), words=SEARCHES)
 def max_pool_back(g, x, out, tables, N):  # type: ignore[no-untyped-def]
     """out = 0; then each g[n, c, o] is added where x has the first largest element of the window."""
-    O2 = N.out2
-    outputs = N.out0 * N.out1 * O2
+    WORKSPACES()
     whole = N.size0 * N.size1 * N.size2
-    offsets = tables[N.offsets : N.offsets + N.window0 * N.window1 * N.window2]
-    line = workspace(outputs + ROUND, T)
-    best = workspace(outputs + ROUND, T)
-    taps = workspace(outputs + ROUND, np.int32)
     sums = workspace(whole, T)
-    where = workspace(outputs, np.int64)
-    if N.narrow:
-        starts(N, where)
     for plane in range(first, last):
         n = plane // N.channels
         c = plane % N.channels

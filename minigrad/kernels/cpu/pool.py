@@ -5,7 +5,7 @@ along a row.  A row that is shorter than a vector would leave lanes empty, so in
 read together.  A gradient is computed plane by plane, because windows may overlap, and is stored once.  The loops that
 read or return the positions of maxima are in `maxima.py`.
 
-Free names: `LOAD_0`, `STORE` and `T`.  In `pooled`, `JOIN` joins two values, `IDENTITY` is its neutral element,
+Free names: `LOAD_0`, `STORE` and `T`.  In `pooled`, `COMBINE` joins two values, `IDENTITY` is its neutral element,
 `FINISH` is the last step, and `MEAN` states whether `FINISH` uses counts.  A task of `pooled` is `rows` rows of outputs
 of a plane that is not narrow, otherwise a plane.
 
@@ -65,13 +65,13 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
                         q = at + a * N.dilation0 * N.x0 + b * N.dilation1 * N.x1 + c * N.dilation2 * N.x2
                         for o in range(whole):
                             v = LOAD_0(x[np.uint64(q + where[o])])
-                            joined[o] = JOIN(joined[o], v)
+                            joined[o] = COMBINE(joined[o], v)
                 if c == 0:
                     for o in range(whole):
                         best[o] = joined[o]
                 else:
                     for o in range(whole):
-                        best[o] = JOIN(best[o], joined[o])
+                        best[o] = COMBINE(best[o], joined[o])
             if MEAN:
                 scale = T(counts[0] * counts[O0])
                 every = counts[O0 + O1]
@@ -110,22 +110,22 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
                             # Unsigned indices need no test for wrapping around, and no slice is computed.
                             for j in range(S2):
                                 v = LOAD_0(x[np.uint64(q + j)])
-                                inside[j] = JOIN(inside[j], v)
+                                inside[j] = COMBINE(inside[j], v)
                         else:
                             for j in range(S2):
                                 v = LOAD_0(x[q + j * N.x2])
-                                inside[j] = JOIN(inside[j], v)
+                                inside[j] = COMBINE(inside[j], v)
             for j in range(O2):
                 held[j] = line[np.uint64(j * step)]
             for c in range(1, N.window2):
                 tap = line[c * N.dilation2 :]
                 if step == 1:
                     for j in range(O2):
-                        held[j] = JOIN(held[j], tap[j])
+                        held[j] = COMBINE(held[j], tap[j])
                 else:
                     for j in range(O2):
                         v = tap[np.uint64(j * step)]
-                        held[j] = JOIN(held[j], v)
+                        held[j] = COMBINE(held[j], v)
             to = N.to + ((plane * O0 + o0) * O1 + o1) * O2
             row = out[to : to + O2]
             if MEAN:

@@ -4,8 +4,8 @@ The loops visit elements in the order of the index, because equal values have th
 and tasks are those of `reduction.WALK`, in which a unit is a block of the reduced dim.
 
 Free names, filled in by `specialize`: `F` is true if the second value is better than the first; `LOAD_0` is the
-conversion from memory to registers.  `VIEW_0` and `PLACE_0` are a slice and an index in it if the step is 1, otherwise
-the operand and a position in it.  `KEEP` stores the value as well, if it is a result.
+conversion from memory to registers.  `AT_0` is an element, in the slice `RUN_K` if the step is 1.  `KEEP` stores the
+value as well, if it is a result.
 """
 
 # ruff: noqa: F821, F841
@@ -24,7 +24,7 @@ def along(in_K, values, out, N):  # type: ignore[no-untyped-def]
     Most elements do not beat the best one so far.  So a vectorised loop first tests whether any element of a block
     does; only then the elements of the block are visited one by one.
     """
-    step = N.row_step
+    step_K = N.row_step
     size = N.piece * N.block
     for t in range(first, last):
         c = t // N.pieces
@@ -36,23 +36,23 @@ def along(in_K, values, out, N):  # type: ignore[no-untyped-def]
             walk(rest, N.sizes, base=N.steps, to=N.to_steps)
             start = p * size
             stop = min(N.rows, start + size)
-            best = LOAD_0(in_0[base + start * step])
+            best = LOAD_0(in_0[base + start * step_0])
             winner = start
             for i in range(start, stop, 64):
-                at = base + i * step
-                x = VIEW_0
+                at_K = base + i * step_K
                 count = min(64, stop - i)
+                x_K = RUN_K
                 hits = 0
                 for j in range(count):
-                    hits += 1 if F(best, LOAD_0(x[PLACE_0])) else 0
+                    hits += 1 if F(best, LOAD_0(AT_0)) else 0
                 if hits > 0:
                     for j in range(count):
-                        value = LOAD_0(x[PLACE_0])
+                        value = LOAD_0(AT_0)
                         if F(best, value):
                             best = value
                             winner = i + j
             out[to] = winner
-            KEEP(to, in_0[base + winner * step])
+            KEEP(to, in_0[base + winner * step_0])
 
 
 @loop(WALK)
@@ -62,7 +62,7 @@ def across(in_K, values, out, N):  # type: ignore[no-untyped-def]
     A row of outputs has its best values and their positions side by side.
     """
     cols = N.col_block
-    step = N.col_step
+    step_K = N.col_step
     size = N.piece * N.block
     best = workspace(cols, T)
     winner = workspace(cols, np.int64)
@@ -73,26 +73,26 @@ def across(in_K, values, out, N):  # type: ignore[no-untyped-def]
             rest = g // N.col_blocks
             col = (g - rest * N.col_blocks) * cols
             count = min(cols, N.cols - col)
-            base = N.offset + col * step
+            base = N.offset + col * step_0
             to = N.to + p * N.copy + col * N.to_step
             walk(rest, N.sizes, base=N.steps, to=N.to_steps)
-            at = base + p * size * N.row_step
-            x = VIEW_0
+            at_K = base + p * size * N.row_step
+            x_K = RUN_K
             for j in range(count):
-                best[j] = LOAD_0(x[PLACE_0])
+                best[j] = LOAD_0(AT_0)
                 winner[j] = p * size
             for i in range(p * size + 1, min(N.rows, (p + 1) * size)):
-                at += N.row_step
-                x = VIEW_0
+                at_K += N.row_step
+                x_K = RUN_K
                 for j in range(count):
                     held = best[j]
-                    value = LOAD_0(x[PLACE_0])
+                    value = LOAD_0(AT_0)
                     wins = F(held, value)
                     best[j] = value if wins else held
                     winner[j] = i if wins else winner[j]
             for j in range(count):
                 out[to + j * N.to_step] = winner[j]
-                KEEP(to + j * N.to_step, in_0[base + winner[j] * N.row_step + j * step])
+                KEEP(to + j * N.to_step, in_0[base + winner[j] * N.row_step + j * step_0])
     leave(best)
     leave(winner)
 

@@ -10,7 +10,7 @@ the last step of a result before `STORE`.  `LOAD_0` and `STORE` are the conversi
 larger or the smaller of two values; it returns the second one if the comparison is false.
 
 Accumulators form a row that is combined at the end, so the loops vectorise although the compiler does not re-order
-additions.  Rows are added by `add_rows` if SHORT, four at a time if EXTREME, otherwise as PLAIN rows.  The forms
+additions.  Rows are added by `add_rows` if SHORT, four at a time if EXTREME, otherwise row by row.  The forms
 named `_whole` reduce neighbours in registers: sums and products in an order that the compiler chooses, min/max as
 integers, for which the order does not matter.  The order is the same for any number of threads.
 """
@@ -64,14 +64,14 @@ def order_key(x):  # type: ignore[no-untyped-def]
     with wrap-around, puts all of them at the end that wins.
     """
     bits = T(x).view(SIGNED)
-    ordered = SIGNED(bits ^ SIGNED(SIGNED(bits >> SIGNED(KEY_BITS - 1)) & HIGHEST))
+    ordered = SIGNED(bits ^ SIGNED(SIGNED(bits >> SIGNED(BITS - 1)) & HIGHEST))
     return ACC(ACC(ordered) + SHIFT)
 
 
 def from_order_key(key):  # type: ignore[no-untyped-def]
     """Return the float of an order key."""
     ordered = SIGNED(ACC(key - SHIFT))
-    return SIGNED(ordered ^ SIGNED(SIGNED(ordered >> SIGNED(KEY_BITS - 1)) & HIGHEST)).view(T)
+    return SIGNED(ordered ^ SIGNED(SIGNED(ordered >> SIGNED(BITS - 1)) & HIGHEST)).view(T)
 
 
 def best_of_four(acc, x, at, step):  # type: ignore[no-untyped-def]
@@ -171,7 +171,7 @@ def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
     total = IDENTITY
     for p in range(first, last):
         start = N.offset + p * N.piece
-        total = stretch(in_0, start, min(n - p * N.piece, N.piece), IDENTITY, ONE)
+        total = stretch(in_0, start, min(n - p * N.piece, N.piece), IDENTITY, T(N.one))
         if N.pieces > 1:
             work[p] = total
     JOIN_PIECES()
@@ -193,7 +193,7 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
     kept = N.kept
     rows = N.rows
     # Numbers that each row needs are read once: the compiler cannot know that a store to `out` does not change them.
-    one = ONE
+    one = T(N.one)
     count = N.count
     step = N.steps[0] if kept > 0 else 0
     to_step = N.to_steps[0] if kept > 0 else 0
@@ -234,7 +234,7 @@ def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]
                 start = (u - position * N.blocks) * block
                 at = base + start
                 walk(position, N.reduced_sizes, at=N.reduced_steps)
-                total = stretch(in_0, at, min(block, rows - start), total, ONE)
+                total = stretch(in_0, at, min(block, rows - start), total, T(N.one))
             out[to] = STORE(FINISH(total, N.count))
 
 
@@ -313,25 +313,26 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
                         if again == 0:
                             add_rows(row, in_0, at, N.row_step, rows)
                             rows = 0
-                    if EXTREME:
-                        for _ in range(rows // 4):
-                            best_of_four(row, in_0, at, N.row_step)
-                            at += 4 * N.row_step
-                            rows -= 4
-                    if PLAIN:
-                        # Four rows at a time: the accumulators are loaded and stored once for four rows of the operand.
-                        for _ in range(rows // 4):
-                            x = in_0[at:]
-                            x1 = in_0[at + N.row_step :]
-                            x2 = in_0[at + 2 * N.row_step :]
-                            x3 = in_0[at + 3 * N.row_step :]
-                            for j in range(count):
-                                total = ACC(F(row[j], LOAD_0(x[j * STEP])))
-                                total = ACC(F(total, LOAD_0(x1[j * STEP])))
-                                total = ACC(F(total, LOAD_0(x2[j * STEP])))
-                                row[j] = ACC(F(total, LOAD_0(x3[j * STEP])))
-                            at += 4 * N.row_step
-                            rows -= 4
+                    else:
+                        if EXTREME:
+                            for _ in range(rows // 4):
+                                best_of_four(row, in_0, at, N.row_step)
+                                at += 4 * N.row_step
+                                rows -= 4
+                        else:
+                            # Four rows at a time: their accumulators are loaded and stored once.
+                            for _ in range(rows // 4):
+                                x = in_0[at:]
+                                x1 = in_0[at + N.row_step :]
+                                x2 = in_0[at + 2 * N.row_step :]
+                                x3 = in_0[at + 3 * N.row_step :]
+                                for j in range(count):
+                                    total = ACC(F(row[j], LOAD_0(x[j * STEP])))
+                                    total = ACC(F(total, LOAD_0(x1[j * STEP])))
+                                    total = ACC(F(total, LOAD_0(x2[j * STEP])))
+                                    row[j] = ACC(F(total, LOAD_0(x3[j * STEP])))
+                                at += 4 * N.row_step
+                                rows -= 4
                     for _ in range(rows):
                         x = in_0[at:]
                         for j in range(count):

@@ -2,14 +2,14 @@
 
 The nests are `rows` and `columns`, and those of `picks.py`.  `specialize` fills in their free names.  Rows at equal
 distances are computed in bands, pass by pass, because the vectors of one short row depend on each other, and those of
-several rows do not.  `WORKSPACES` allocates the scratch rows, `NEXT` begins a band, `FETCH` fills its scratch rows, and
-`TAKE` makes the operands' rows in the register dtype: x_0 and so on.  `TOTALS` computes the totals of a band in the
-order of `RowFn.passes`: with `sums` and `largest` along memory, with `down` across it.  `ROW` is the position of the
-result, `KEPT` that of the last total's terms, `F` the result, `G_0` a term of a sum down the columns.  In the
-functions, `GIVEN` stands for the length, the earlier totals and `kept`, `FOUND` for the positions of the totals, `F_0`
-for a term and `FINISH_0` for the last step.  `H_0` computes an element of an operand that a program computes just
-before the row, from `AT_K`: an element of each operand, in the slice `RUN_K` or in memory.  A line that assigns `...`
-is removed.
+several rows do not.  `WORKSPACES` allocates the scratch rows.  `BAND` begins a band, fills its scratch rows and
+computes its totals, and `TAKE` makes the operands' rows in the register dtype: x_0 and so on.  Totals are in the order
+of `RowFn.passes`: those of `sums` and `largest` along memory, those of `down` (`TOTALS`) across it.  `ROW` is the
+position of the result, `KEPT` that of the last total's terms, `F` the result, `G_0` a term of a sum down the
+columns.  In the functions, `GIVEN` stands for the length, the earlier totals and `kept`, `FOUND` for the positions of
+the totals, `F_0` for a term and `FINISH_0` for the last step.  `H_0` computes an element of an operand that a program
+computes just before the row, from `AT_K`: an element of each operand, in the slice `RUN_K` or in memory.  A line that
+assigns `...` is removed.
 
 The compiler may re-order the additions of `sums`; a maximum is found among integers of the same order.  Tasks are
 chunks of rows, or blocks of neighbours, and depend only on the shape, so the number of threads changes no bit.
@@ -47,15 +47,16 @@ def largest(in_K, GIVEN):  # type: ignore[no-untyped-def]
 
     As integers, some nan are above infinity and others below all numbers; in both cases the sum of the row is nan.
     """
-    top = SIGNED(LEAST)
+    bits = IDENTITY().view(SIGNED)
+    top = SIGNED(bits ^ SIGNED(SIGNED(bits >> SIGNED(BITS - 1)) & SIGNED(HIGHEST)))
     for j in range(n):
         term = T(F(in_K[j]))
         if KEEPS:
             kept[j] = term
         bits = term.view(SIGNED)
-        key = SIGNED(bits ^ SIGNED(SIGNED(bits >> SIGNED(SHIFT)) & SIGNED(HIGHEST)))
+        key = SIGNED(bits ^ SIGNED(SIGNED(bits >> SIGNED(BITS - 1)) & SIGNED(HIGHEST)))
         top = key if key > top else top
-    return SIGNED(top ^ SIGNED(SIGNED(top >> SIGNED(SHIFT)) & SIGNED(HIGHEST))).view(T)
+    return SIGNED(top ^ SIGNED(SIGNED(top >> SIGNED(BITS - 1)) & SIGNED(HIGHEST))).view(T)
 
 
 def workspaces():  # type: ignore[no-untyped-def]
@@ -73,8 +74,11 @@ def workspaces():  # type: ignore[no-untyped-def]
         taken_k = np.int64(-1)
     for k in each(COMPUTED):
         base_k = ROOM_k * wide * band
-    if SPARE:
-        base = LAST * wide * band
+
+
+def spare():  # type: ignore[no-untyped-def]
+    """Find the last scratch row of the first row of a band."""
+    base = LAST * wide * band
 
 
 def next_band():  # type: ignore[no-untyped-def]
@@ -124,15 +128,18 @@ def take():  # type: ignore[no-untyped-def]
 
 
 def passed():  # type: ignore[no-untyped-def]
-    """Compute the totals of one pass for each row of a band, and finish them in a loop over the rows."""
+    """Compute the totals of one pass for each row of a band."""
     for i in range(count):
         TAKE()
         kept = KEPT
         RESULTS = FIND
-    if FINISHED:
-        for i in range(count):
-            for t in each(FOUND):
-                totals_t[i] = T(FINISH_t(totals_t[i], T(n), T(value)))
+
+
+def finished():  # type: ignore[no-untyped-def]
+    """Finish the totals of one pass."""
+    for i in range(count):
+        for t in each(FOUND):
+            totals_t[i] = T(FINISH_t(totals_t[i], T(n), T(value)))
 
 
 @loop(ROWS)
@@ -159,9 +166,7 @@ def rows(in_K, out, N):  # type: ignore[no-untyped-def]
         r = chunk * N.chunk
         stop = min(N.rows, r + N.chunk)
         while r < stop:
-            NEXT()
-            FETCH()
-            TOTALS()
+            BAND()
             for i in range(count):
                 ALL()
                 for t in each(COUNT):
@@ -198,12 +203,12 @@ def down():  # type: ignore[no-untyped-def]
     """Compute one total of each of `count` columns side by side."""
     for j in range(count):
         TOTAL[j] = IDENTITY()
-    p_K = at_K
+    at_K = start_K
     for _ in range(n):
-        x_K = VIEW_K
+        x_K = RUN_K
         for j in range(count):
-            TOTAL[j] = T(JOIN(TOTAL[j], F(LOAD_K(x_K[PLACE_K]))))
-        p_K += N.step[K + 1]
+            TOTAL[j] = T(COMBINE(TOTAL[j], F(LOAD_K(AT_K))))
+        at_K += N.step[K + 1]
     for j in range(count):
         TOTAL[j] = T(FINISH(TOTAL[j], T(n), T(value)))
 
@@ -222,15 +227,15 @@ def columns(in_K, out, N):  # type: ignore[no-untyped-def]
         col = (unit - rest * N.blocks) * N.block
         count = min(N.block, N.cols - col)
         to = N.offset[0] + col * N.col[0]
-        at_K = N.offset[K + 1] + col * step_K
-        walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
+        start_K = N.offset[K + 1] + col * step_K
+        walk(rest, N.shape, to=N.strides[0], start_K=N.strides[K + 1])
         TOTALS()
-        p_K = at_K
+        at_K = start_K
         for _ in range(n):
             z = out[to : to + count]
-            x_K = VIEW_K
+            x_K = RUN_K
             for j in range(count):
-                z[j] = STORE(F(LOAD_K(x_K[PLACE_K])))
+                z[j] = STORE(F(LOAD_K(AT_K)))
             to += N.step[0]
-            p_K += N.step[K + 1]
+            at_K += N.step[K + 1]
     leave(scratch)

@@ -88,8 +88,8 @@ def multiply_tiles(a, b, c, out, N):  # type: ignore[no-untyped-def]
     cm = N.cm
     more = N.more != 0
     panel = deep * PAIR
-    alpha = ALPHA
-    beta = BETA
+    alpha = FACTOR(N.alpha)
+    beta = FACTOR(N.beta)
     tall = (rows + SIDE - 1) // SIDE
     broad = (cols + SIDE - 1) // SIDE
     down = (tall + high - 1) // high

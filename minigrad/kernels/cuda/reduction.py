@@ -7,8 +7,8 @@ number of accumulators `_S`.
 
 `LANE` of `LANES` is the index of a thread in its group; `GROUP` of `GROUPS` is the index of the group in the block.
 Along memory, the lanes of a group are neighbours, and `JOINED` is `by_lanes`.  Across it, the groups are neighbours,
-and `JOINED` is `by_rows`, which returns the result to all lanes if `TOLD`.  `SEND` and `RECEIVE` convert an accumulator
-to the type `WIRE`, which threads exchange, and back.  A thread adds WIDTH neighbours of one load together (`WIDELY`),
+and `JOINED` is `by_rows`, which returns the result to all lanes if `TOLD`.  `WIRE` is the type of exchanged values,
+and `RECEIVE` converts it to an accumulator.  A thread adds WIDTH neighbours of one load together (`WIDELY`),
 or four elements (`FOURS`).  Each block along y reduces a piece, and a second launch joins the results: the order of
 additions depends only on the shape.
 """
@@ -39,13 +39,11 @@ def joined_words(along: bool, by_neighbours: Any = None, by_others: Any = None) 
 
 
 def wire(compute: np.dtype[Any]) -> dict[str, Any]:
-    """Return the words SEND, RECEIVE and WIRE: shuffles move integers and floats of 32 and 64 bits."""
-    if compute.kind == "c":
-        return {"SEND": "{0}", "RECEIVE": Macro(by_parts), "WIRE": "T"}
-    if compute.kind == "f":
-        return {"SEND": "{0}", "RECEIVE": "{0}", "WIRE": "T"}
-    kind = "np.int32" if compute.kind == "b" or compute.itemsize < 4 or compute.name == "int32" else "np.int64"
-    return {"SEND": f"{kind}({{0}})", "RECEIVE": "T({0})", "WIRE": kind}
+    """Return the words WIRE and RECEIVE: shuffles move integers and floats of 32 and 64 bits."""
+    if compute.kind in "fc":
+        return {"WIRE": "T", "RECEIVE": Macro(by_parts) if compute.kind == "c" else "{0}"}
+    small = compute.kind == "b" or compute.itemsize < 4 or compute.name == "int32"
+    return {"WIRE": "np.int32" if small else "np.int64", "RECEIVE": "T({0})"}
 
 
 def by_parts(arguments: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
@@ -86,14 +84,14 @@ def by_lanes(acc_S):
     """Join the accumulators of a group: within a warp by shuffles, between warps through shared memory."""
     lanes = min(cuda.blockDim.x, 32) // 2
     while lanes > 0:
-        other_S = RECEIVE(cuda.shfl_xor_sync(0xFFFFFFFF, SEND(acc_S), lanes))
+        other_S = RECEIVE(cuda.shfl_xor_sync(0xFFFFFFFF, WIRE(acc_S), lanes))
         COMBINE(acc_S, other_S, acc_S)
         lanes //= 2
     if cuda.blockDim.x > 32:
         parts_S = cuda.shared.array(8, WIRE)
         cuda.syncthreads()
         if cuda.threadIdx.x % 32 == 0:
-            parts_S[cuda.threadIdx.x // 32] = SEND(acc_S)
+            parts_S[cuda.threadIdx.x // 32] = WIRE(acc_S)
         cuda.syncthreads()
         acc_S = RECEIVE(parts_S[0])
         k = 1
@@ -113,14 +111,14 @@ def by_rows(acc_S):
         parts_S = cuda.shared.array(256, WIRE)
         mine = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
         cuda.syncthreads()
-        parts_S[mine] = SEND(acc_S)
+        parts_S[mine] = WIRE(acc_S)
         half = cuda.blockDim.y // 2
         while half > 0:
             cuda.syncthreads()
             if cuda.threadIdx.y < half:
                 other_S = RECEIVE(parts_S[mine + half * cuda.blockDim.x])
                 COMBINE(acc_S, other_S, acc_S)
-                parts_S[mine] = SEND(acc_S)
+                parts_S[mine] = WIRE(acc_S)
             half //= 2
         if TOLD:
             cuda.syncthreads()
@@ -223,7 +221,7 @@ def best_by_lanes(best, winner):
     """
     lanes = min(cuda.blockDim.x, 32) // 2
     while lanes > 0:
-        other = RECEIVE(cuda.shfl_xor_sync(0xFFFFFFFF, SEND(best), lanes))
+        other = RECEIVE(cuda.shfl_xor_sync(0xFFFFFFFF, WIRE(best), lanes))
         there = cuda.shfl_xor_sync(0xFFFFFFFF, winner, lanes)
         earlier = there < winner and not F(other, best)
         if there >= 0 and (winner < 0 or earlier or F(best, other)):
@@ -235,7 +233,7 @@ def best_by_lanes(best, winner):
         positions = cuda.shared.array(8, np.int64)
         cuda.syncthreads()
         if cuda.threadIdx.x % 32 == 0:
-            parts[cuda.threadIdx.x // 32] = SEND(best)
+            parts[cuda.threadIdx.x // 32] = WIRE(best)
             positions[cuda.threadIdx.x // 32] = winner
         cuda.syncthreads()
         k = 0
@@ -257,7 +255,7 @@ def best_by_rows(best, winner):
         positions = cuda.shared.array(256, np.int64)
         mine = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
         cuda.syncthreads()
-        parts[mine] = SEND(best)
+        parts[mine] = WIRE(best)
         positions[mine] = winner
         half = cuda.blockDim.y // 2
         while half > 0:
@@ -269,7 +267,7 @@ def best_by_rows(best, winner):
                 if there >= 0 and (winner < 0 or earlier or F(best, other)):
                     best = other
                     winner = there
-                parts[mine] = SEND(best)
+                parts[mine] = WIRE(best)
                 positions[mine] = winner
             half //= 2
     return winner
@@ -285,7 +283,7 @@ SEARCH = Fields(
 def search(in_K, values, out, N):
     """Find the position of the best element of each output.
 
-    The candidates are all `rows`, or the positions that an earlier launch has found.
+    In the FIRST launch, the candidates are all `rows`; in the second one, the positions that the first one has found.
     """
     lane = np.int64(LANE)
     p = np.int64(cuda.blockIdx.y)
@@ -302,7 +300,10 @@ def search(in_K, values, out, N):
         i = p * N.piece + lane
         stop = min(N.rows, p * N.piece + N.piece) if inside else np.int64(0)
         while i < stop:
-            k = CANDIDATE
+            if FIRST:
+                k = i
+            else:
+                k = np.int64(in_1[found + i * N.copy])
             x = LOAD_0(in_0[base + k * N.row_step])
             if winner < 0 or F(best, x):
                 best = x

@@ -5,10 +5,9 @@ memory, a group is some lanes of a warp, a warp or a whole block.  Across it, th
 side by side.
 
 `rows` is the kernel.  Its words `TOTALS` and `ELEMENTS` are the loops of `RowFn.passes`.  If a row stays in registers,
-r_K, `fetch` comes first; otherwise each loop reads the row again.  A loop is `held` or `read`.  In a loop, `BRING`
-assigns elements j to j + WIDTH - 1 of operand K to x_K_0 and so on, and `BODY` uses them.  Each group sums down the
-columns of its own rows, and `leave` stores the sums in a line of `work`; a second launch adds the lines.  `F` is a term
-or the result, VALUE the parameter.
+r_K, `fetch` comes first; otherwise each loop reads the row again.  A loop is `held` or `read`.  In a loop, the `BODY`
+first assigns elements j to j + WIDTH - 1 of operand K to x_K_0 and so on.  Each group sums down the columns of its own
+rows, and `leave` stores the sums in a line of `work`; a second launch adds the lines.  `F` is a term or the result.
 """
 
 # ruff: noqa: F821, F841
@@ -21,9 +20,9 @@ import numpy as np
 from minigrad.core.dtype import DType
 from minigrad.core.rows import Pass, RowFn
 from minigrad.kernels.cuda import reduction
-from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.cuda.target import CUDA, factor_text
 from minigrad.kernels.fields import Fields, loop
-from minigrad.kernels.macros import JOINS, expression_macro, pass_macros, stored
+from minigrad.kernels.macros import JOINS, expression_macro, lanes_macro, pass_macros, stored
 from minigrad.kernels.pasting import Macro, Part, paste
 
 # value: the bits of a float parameter
@@ -38,7 +37,7 @@ def rows(in_K, losses, counted, work, out, N):
     `ignore`.  The values are stored in out, or, for a reduction, by row in memory, with 1 if the row is not ignored.
     """
     n = N.n
-    value = VALUE
+    value = FACTOR(N.value)
     lane = np.int64(LANE)
     for k in each(HELD):
         r_k = cuda.local.array(LOADS * WIDTH, T)
@@ -83,7 +82,7 @@ def rows(in_K, losses, counted, work, out, N):
     if TERMS:
         line = (np.int64(cuda.blockIdx.x) * cuda.blockDim.y + cuda.threadIdx.y) * n
         m = n
-        LEAVE_SUMS()
+        OVER()
 
 
 def held():
@@ -91,7 +90,6 @@ def held():
     for w in range(LOADS):
         j = (w * LANES + lane) * WIDTH
         if j < m:
-            BRING()
             BODY()
 
 
@@ -99,44 +97,47 @@ def read():
     """Loop over a lane's part of a row of m elements that are in memory."""
     j = lane * WIDTH
     while j < m:
-        BRING()
         BODY()
         j += np.int64(LANES) * WIDTH
 
 
-def bring():
-    """Assign the elements of the operands that a loop reads: from registers, by one load, or one by one."""
-    for k in each(HELD):
-        for i in each(WIDTH):
-            x_k_i = r_k[w * WIDTH + i]
-    for k in each(WIDE):
-        x_k = TAKE(in_k, at_k + j)
-        for i in each(WIDTH):
-            x_k_i = LOAD_k(x_k[i])
-    for k in each(SINGLE):
-        for i in each(WIDTH):
-            x_k_i = LOAD_k(in_k[at_k + (j + i) * N.step[k + 1]])
+def from_registers():
+    """Assign elements of operands whose rows are in registers."""
+    for i in each(WIDTH):
+        x_K_i = r_K[w * WIDTH + i]
+
+
+def by_one_load():
+    """Assign elements of operands that are loaded together."""
+    x_K = TAKE(in_K, at_K + j)
+    for i in each(WIDTH):
+        x_K_i = LOAD_K(x_K[i])
+
+
+def one_by_one():
+    """Assign elements of operands that are loaded one by one."""
+    for i in each(WIDTH):
+        x_K_i = LOAD_K(in_K[at_K + (j + i) * N.step[K + 1]])
 
 
 def fetch():
     """Copy a lane's part of a row into registers."""
-    for k in each(READ):
-        for i in each(WIDTH):
-            r_k[w * WIDTH + i] = x_k_i
+    for i in each(WIDTH):
+        r_K[w * WIDTH + i] = x_K_i
 
 
 def total():
     """Compute one total: each lane joins the terms of its elements, and a tree joins the lanes."""
     TOTAL = IDENTITY()
     OVER()
-    TOTAL = T(FINISH(OF_GROUP(TOTAL)[0], T(n), value))
+    TOTAL = T(FINISH(JOINED(TOTAL)[0], T(n), value))
 
 
 def join():
     """Join terms with a total."""
     for i in each(WIDTH):
         term = T(F(x_K_i))
-        TOTAL = T(JOIN(TOTAL, term))
+        TOTAL = T(COMBINE(TOTAL, term))
         if KEEPS:
             kept[w * WIDTH + i] = term
 
@@ -149,7 +150,7 @@ def result():
             y = T(T(0) if not counts else (y - T(1) if j + i == chosen else y) * scale)
         z_i = STORE(y)
     if WIDELY:
-        PUT(out, to + j, RESULTS)
+        PUT(out, to + j, ALL(z_J))
     else:
         for i in each(WIDTH):
             out[to + (j + i) * N.step[0]] = z_i
@@ -205,20 +206,19 @@ class Form:
 BODIES = {"sum": join, "max": join, "result": result, "columns": add}
 
 
-def row_words(fn: RowFn, form: Form, compute: np.dtype[Any], rank: int, picks: str) -> dict[str, Any]:
+def row_words(fn: RowFn, form: Form, compute: np.dtype[Any], picks: str) -> dict[str, Any]:
     """Return the words of `rows`. picks: "pick" if it computes one number per row, "pick_reduced" if a sum follows."""
     loops, width = fn.passes(keeps=form.loads > 0), form.width
     asked = {k for loop in loops if loop.totals for k in loop.operands}
     held_in = tuple(sorted(asked)) if form.loads else ()
     fetch_first = [over(form, fetch, held_in, ())] if held_in else []
     totals, elements = ([lowered(fn, x, form, held_in, compute) for x in loops if bool(x.totals) == f] for f in (1, 0))
-    value = f"np.int{8 * compute.itemsize}(numbers[{ROWS.fixed({'rank': rank}).position('value')}]).view(T)"
     last = pass_macros(fn, fn.passes()[-1], compute, CUDA, (0,)) if picks else {}
     return reduction.group_words(form.along) | {
-        "TOTALS": fetch_first + totals, "ELEMENTS": elements, "LEAVE_SUMS": [over(form, leave, (), ())],
-        "BRING": [Part(bring)], "LOADS": form.loads, "WIDTH": width, "HELD": held_in,
+        "TOTALS": fetch_first + totals, "ELEMENTS": elements, "OVER": [over(form, leave, (), ())],
+        "LOADS": form.loads, "WIDTH": width, "HELD": held_in,
         "TERMS": len(fn.terms), "TAKE": f"load_{width}", "PUT": f"store_{width}", "WIDELY": form.wide[0],
-        "BACK": form.back, "RESULTS": f"({', '.join(f'z_{i}' for i in range(width))},)", "VALUE": value,
+        "BACK": form.back, "ALL": Macro(lanes_macro(width)), "FACTOR": factor_text(compute),
         "KEEPS": any(loop.keeps for loop in loops), "PICKS": bool(picks), "EACH": picks == "pick",
         "imports": joins_text(fn, form.along), **{name: Macro(macro) for name, macro in last.items()},
     }  # fmt: skip
@@ -230,18 +230,19 @@ def lowered(fn: RowFn, each: Pass, form: Form, kept: Sequence[int], compute: np.
     macros = pass_macros(fn, each, compute, CUDA)
     if not each.totals:
         return part._replace(macros={**part.macros, **macros})
-    words = {"TOTAL": f"total_{each.totals[0]}", "OF_GROUP": f"{each.kind}_of_group", "KEEPS": each.keeps}
+    words = {"TOTAL": f"total_{each.totals[0]}", "JOINED": f"{each.kind}_of_group", "KEEPS": each.keeps}
     return Part(total, {**macros, "OVER": [part]}, words)
 
 
 def over(form: Form, body: Callable[..., Any], operands: Sequence[int], kept: Sequence[int]) -> Part:
     """Return a loop over the elements of these operands that a lane has."""
-    wide = [k for k in operands if k not in kept and form.wide[k + 1]]
-    constants = {
-        "READ": tuple(operands), "HELD": tuple(k for k in operands if k in kept), "WIDE": tuple(wide),
-        "SINGLE": tuple(k for k in operands if k not in kept and k not in wide),
+    apart = [k for k in operands if k not in kept]
+    sources = {
+        from_registers: [k for k in operands if k in kept], by_one_load: [k for k in apart if form.wide[k + 1]],
+        one_by_one: [k for k in apart if not form.wide[k + 1]],
     }  # fmt: skip
-    return Part(held if form.loads else read, {"BODY": [Part(body)]}, constants, operands)
+    elements = [Part(template, operands=each) for template, each in sources.items()]
+    return Part(held if form.loads else read, {"BODY": [*elements, Part(body)]}, {}, operands)
 
 
 def joins_text(fn: RowFn, along: bool) -> str:
@@ -249,7 +250,7 @@ def joins_text(fn: RowFn, along: bool) -> str:
     text, template = "", reduction.by_lanes if along else reduction.by_rows
     plain = expression_macro("{}")
     for join in dict.fromkeys(total.join for total in fn.totals):
-        macros = {"COMBINE": stored(expression_macro(JOINS[join][0])), "SEND": plain, "RECEIVE": plain}
+        macros = {"COMBINE": stored(expression_macro(JOINS[join][0])), "RECEIVE": plain}
         pasted = paste(template, 0, macros, {"WIRE": "T", "TOLD": "1"}, None, CUDA.walk)
         text += "\n\n@device\n" + pasted.replace(f"def {template.__name__}(", f"def {join}_of_group(", 1)
     return text

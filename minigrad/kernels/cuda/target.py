@@ -174,3 +174,17 @@ def floor_divide(x, y):
     below = libdevice.floor(whole)
     # The division is rounded, so its result may be slightly below an integer.
     return below + T(1) if whole - below > T(0.5) else below
+
+
+def bits(value: float, compute: np.dtype[Any]) -> int:
+    """Return a number as an integer scalar argument of a kernel; `factor_text` is the inverse in the kernel."""
+    if compute.kind != "f":
+        return int(value)
+    return int(compute.type(value).view(np.int64 if compute.itemsize == 8 else np.uint32))
+
+
+def factor_text(compute: np.dtype[Any]) -> str:
+    """Return the text that converts a number of the kernel to a factor."""
+    if compute.kind != "f":
+        return "T({})"
+    return f"np.{'int64' if compute.itemsize == 8 else 'uint32'}({{}}).view(T)"

@@ -14,7 +14,8 @@ a channel and a tap, or the other way round; each has four dims.  Elements outsi
 
 Numbers: tasks: their count; each task is a tile, of `down` x `across` tiles.  pieces: how many pieces the inner dim
 has, of `deep` inner indices each; the sums of each piece are a separate result.  a, b, c, to: where the operands and
-the result begin.  am, ak, bk, bn, cm, cn, om, on: their steps along rows, columns and the inner dim.
+the result begin.  side_s, inner_s: the steps of the operands along their sides and along the inner dim; both are 0
+where the lists of windows replace them.  cm, cn, om, on: the steps of in_2 and of the result along rows and columns.
 """
 
 # ruff: noqa: F821, F841
@@ -24,7 +25,9 @@ from minigrad.kernels.fields import Fields, loop
 
 SIDES = 2  # operands, whose statements are written once
 BAND = 8  # rows of tiles computed together, so that they share their operands in the second-level cache
-NUMBERS = "tasks down across pieces deep rows cols length alpha beta a am ak b bk bn c cm cn to om on piece"
+NUMBERS = (
+    "tasks down across pieces deep rows cols length alpha beta a side_0 inner_0 b inner_1 side_1 c cm cn to om on piece"
+)
 BATCH = "sizes a_steps b_steps c_steps to_steps"
 FOUR = "col_sizes col_magic col_shift k_sizes k_magic k_shift a_k b_k b_col to_col"
 THREE = "low image col_move k_move"
@@ -103,11 +106,8 @@ def tiles(in_K, out, N):
         k_s = K_s
     for s in each(SIDES):
         own_s = OWN_s
-    if WINDOWS:
-        step_0 = LINES_0 * N.am
-    else:
-        step_0 = LINES_0 * N.am + DEEP_0 * N.ak
-        step_1 = LINES_1 * N.bn + DEEP_1 * N.bk
+    for s in each(SIDES):
+        step_s = LINES_s * N.side_s + DEEP_s * N.inner_s
     task = np.int64(cuda.blockIdx.y) * cuda.gridDim.x + cuda.blockIdx.x
     if task < N.tasks:
         # The task determines the tile, the part of the inner dim, and the matrix of the batch.
@@ -119,7 +119,7 @@ def tiles(in_K, out, N):
         height = min(N.down - band * BAND, np.int64(BAND))
         row0 = (band * BAND + tile % height) * HIGH
         col0 = tile // height * BROAD
-        a = N.a + (row0 + line_0) * N.am
+        a = N.a + (row0 + line_0) * N.side_0
         b = N.b
         walk(batch, N.sizes, a=N.a_steps, b=N.b_steps)
         start = part * N.deep
@@ -136,8 +136,8 @@ def tiles(in_K, out, N):
             p1 = N.low[1] + m2 * N.col_move[1]
             p2 = N.low[2] + m3 * N.col_move[2]
         else:
-            a += (start + k_0) * N.ak
-            b += (col0 + line_1) * N.bn + (start + k_1) * N.bk
+            a += (start + k_0) * N.inner_0
+            b += (col0 + line_1) * N.side_1 + (start + k_1) * N.inner_1
         step = np.int32(0)
         while step < steps + STAGES - 1:
             slot = np.uint32(step) % np.uint32(STAGES)
@@ -150,8 +150,8 @@ def tiles(in_K, out, N):
                     at_0 = left_of(k + k_0, a, N)
                 else:
                     at_0 = a
-                    a += DEPTH * N.ak
-                    b += DEPTH * N.bk
+                    a += DEPTH * N.inner_0
+                    b += DEPTH * N.inner_1
                 for s in each(SIDES):
                     for e in range(COPIES_s):
                         inside = line_s + e * LINES_s < size_s and k_s + e * DEEP_s < deep
@@ -179,10 +179,10 @@ def tiles(in_K, out, N):
                                 v = MATRICES_s(shared_s, from_s + FRAGMENT_s(own_s, i, kk))
                                 for q in range(4):
                                     x_s[i * 4 + q] = v[q]
-                        for i in range(PARTS_0):
-                            for j in range(2 * PARTS_1):
-                                sums = (i * 2 * PARTS_1 + j) * 4
-                                w = MULTIPLY(x_0, i * 4, x_1, j * 2, acc, sums)
+                        for i in range(0, TALL, 2):
+                            for j in range(0, LONG, 2):
+                                sums = i * LONG + j * 2
+                                w = MULTIPLY(x_0, i * 2, x_1, j, acc, sums)
                                 for q in range(4):
                                     acc[sums + q] = w[q]
                     else:

@@ -11,8 +11,7 @@ from minigrad.declare.decorators import composed
 from minigrad.declare.names import MG
 from minigrad.errors import ArgumentError
 from minigrad.ops.creation import ones
-from minigrad.ops.fourier.axes import over_dims, resized
-from minigrad.ops.fourier.lines import hermitian_fourier, real_fourier
+from minigrad.ops.fourier.lines import hermitian_fourier, over_dims, real_fourier, resized
 from minigrad.ops.nn.columns import fold
 from minigrad.ops.reduction.sums import amin
 from minigrad.ops.shape.padding import pad

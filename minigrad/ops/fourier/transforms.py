@@ -21,7 +21,7 @@ from minigrad.core.roles import Int, Number
 from minigrad.core.shape import as_shape, normalize_dims
 from minigrad.declare.decorators import composed, public
 from minigrad.ops.creation import as_numbers, computed, expect_float, expect_numbers
-from minigrad.ops.fourier.axes import Axes, Lengths, Norm, transform
+from minigrad.ops.fourier.lines import Axes, Lengths, Norm, transform
 from minigrad.ops.shape.rearranging import roll
 from minigrad.runtime.tensor import Tensor
 
