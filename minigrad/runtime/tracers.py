@@ -252,10 +252,10 @@ def through(
             f"{op.label} outside the transform",
             op=op.label,
         )
-    return called(transform, op, operands, canonical(op, operands, params) if params else params)
+    return called_by(transform, op, operands, canonical(op, operands, params) if params else params)
 
 
-def called(transform: Transform, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
+def called_by(transform: Transform, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
     """Return the result of `transform.call`; the result of a view has the value that it shows as its `base`."""
     result = transform.call(op, operands, params)
     if op.kind == "view" and transform.writable and isinstance(result, Carrier) and result.transform is transform:

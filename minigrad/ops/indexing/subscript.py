@@ -26,7 +26,7 @@ from minigrad.runtime.dispatch import run_view
 from minigrad.runtime.observers import DIRECT
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
-from minigrad.runtime.tracers import Tracer, called, transform_of
+from minigrad.runtime.tracers import Tracer, called_by, transform_of
 
 FULL_LIMIT = 1024
 _full: dict[Any, Entries] = {}  # complete indices for tensors inside transforms, by number of dims and index
@@ -62,7 +62,7 @@ def get_item(x: Tensor, index: Any) -> Tensor:
             # This is the dispatch of the op without its checks, because the index is in canonical form.
             transform = transform_of(INDEX, (x,))
             assert transform is not None
-            seen: Tensor = called(transform, INDEX, (x,), {"index": full})
+            seen: Tensor = called_by(transform, INDEX, (x,), {"index": full})
             return seen
     y, gathers = read_index(x, index)
     if not gathers:  # `x[...]` must be a new view and not x itself
