@@ -317,7 +317,8 @@ def set_(
 
     source: a tensor or a storage of the dtype and the device of x, or the bytes of one; None empties x.  size, stride,
     storage_offset: the elements of a storage; without `size` they are those of a tensor, or all elements in one dim.
-    It counts as a write to the memory of the source, so a graph that saved that memory raises StorageError in its backward pass.
+    It counts as a write to the memory of the source, so a graph that saved that memory raises StorageError in its
+    backward pass.
     Raises GradientError if x requires a gradient and the write would be recorded, DTypeError for another dtype,
     StorageError outside the memory.
     """
