@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 
+from minigrad.nn.modules import global_hooks
+from minigrad.nn.modules.members import registrations
 from tests.suites import replaced, scope
 
 SECONDS = 60
@@ -134,6 +136,13 @@ def write(name: str, outcome: str, text: str = "") -> None:
         file.write(json.dumps([name, outcome, text]) + "\n")
 
 
+def forget_hooks() -> None:
+    """Remove the hooks of all modules, whose private tables the files of PyTorch replace between their tests."""
+    for hooks in (*vars(global_hooks.everywhere).values(), *registrations.values()):
+        hooks.clear()
+    global_hooks.refresh()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Any:
     """Limit the time of a test, and write its result."""
@@ -146,6 +155,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Any:
     finally:
         signal.alarm(0)
         replaced.running = False
+        forget_hooks()
         write(item.nodeid, *seen.pop(item.nodeid, "skipped\n").split("\n", 1))
 
 

@@ -19,7 +19,9 @@ OUTSIDE = re.compile(
     r"|\b(?!self\b|cls\b)\w+[.]_(?!saved)[a-zA-Z]\w*|[\])][.]_(?!saved)[a-z]|import _"
     r"|[(] *_[a-z]\w*=|, _[a-z]\w*=|functionalize"
 )
-OUTSIDE_NAME = re.compile(r"sparse|complex32|float8|quint|qint|named_tensor|_meta|cuda|nested|jit|dynamo|profiler|fx_")
+OUTSIDE_NAME = re.compile(
+    r"__refs_|_masked_(sum|prod|mean|std|var|a?max|a?min|arg|norm|median|cum|logs|soft|normalize)|sparse|complex32|float8|quint|qint|named_tensor|_meta|cuda|nested|jit|dynamo|profiler|fx_"
+)
 KINDS = {
     "bool": "bool",
     "uint8": "uint8",
