@@ -125,6 +125,16 @@ def test_arguments_that_do_not_fit_are_refused(given: dict[str, Any], error: typ
         F.interpolate(ROW, **given)
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_images_of_bytes_are_rounded(mode: str) -> None:
+    image = mg.tensor(np.random.default_rng(1).integers(0, 2, (1, 2, 5, 4)) * 255, dtype="uint8", device="reference")
+    for options in ({"size": (7, 9)}, {"size": (3, 2), "antialias": True}, {"scale_factor": 2, "align_corners": True}):
+        result = F.interpolate(image, mode=mode, **options)
+        sums = F.interpolate(image.float(), mode=mode, **options).numpy()
+        assert result.dtype is mg.uint8 and (sums.min() < 0 or sums.max() > 255) == (mode == "bicubic")
+        assert result.tolist() == np.clip(np.floor(sums + 0.5), 0, 255).astype(int).tolist()
+
+
 def test_integers_have_neighbours_but_no_blends() -> None:
     whole = ROW.to("int32")
     assert F.interpolate(whole, size=3).tolist() == [[[0, 2, 4]]]

@@ -13,12 +13,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from minigrad.core.dtype import int64
+from minigrad.core.dtype import float32, int64, uint8
 from minigrad.core.roles import Choice, FlagOrNone
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed, public
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.ops.casting import clone
+from minigrad.ops.casting import cast, clone
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.nn.adaptive import adaptive_mean
 from minigrad.ops.nn.grids import far, near
@@ -28,6 +28,7 @@ from minigrad.runtime.operands import constant
 from minigrad.runtime.tensor import Tensor, describe
 
 WEIGHTED = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}  # mode -> the number of dims that it requires
+PIXELS = ("bilinear", "bicubic")  # modes for images of uint8
 MODES = ("nearest", "nearest-exact", "area", *WEIGHTED)
 Sizes = tuple[int, ...]
 
@@ -48,9 +49,13 @@ def interpolate(input: Tensor, size: int | Sequence[int] | None = None,
     antialias: whether every input pixel contributes when "bilinear" or "bicubic" makes images smaller, as in Pillow.
     Gradient: each input pixel receives the sum of g times its weight over all output pixels.
     Raises ArgumentError for an unknown mode, or unless exactly one of `size` and `scale_factor` is passed, ShapeError
-    for an input with another number of dims than the mode requires, DTypeError for integers if the mode interpolates.
+    for an input with another number of dims than the mode requires, DTypeError for integers if the mode interpolates,
+    except for "bilinear" and "bicubic" images of uint8, whose sums of float32 are rounded.
     """
     sizes, scales = read_sizes(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+    if input.dtype is uint8 and mode in PIXELS:  # the cast limits the sum to 0 to 255
+        values = resampled(cast(input, dtype=float32), sizes, scales, mode, bool(align_corners), antialias)
+        return cast(values + 0.5, dtype=uint8)
     return resampled(input, sizes, scales, mode, bool(align_corners), antialias)
 
 
@@ -83,7 +88,7 @@ def read_sizes(
         raise wrong(
             f"align_corners is allowed only for the modes {', '.join(WEIGHTED)}, got mode={mode!r}; omit align_corners"
         )
-    if mode in WEIGHTED and not x.dtype.is_float:
+    if mode in WEIGHTED and not x.dtype.is_float and not (x.dtype is uint8 and mode in PIXELS):
         raise DTypeError(
             f"interpolate: mode={mode!r} requires an input with a floating dtype, got {describe(x)}; convert it with "
             ".float()"
