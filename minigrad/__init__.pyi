@@ -363,7 +363,7 @@ def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.
     """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1)."""
 cfloat: DType
 
-def chain_matmul(*matrices: Tensor, out: Tensor | None = ...) -> Tensor:
+def chain_matmul(*matrices: Tensor) -> Tensor:
     """Return the product of matrices; this is PyTorch's older form of `linalg.multi_dot`, which takes a list."""
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:

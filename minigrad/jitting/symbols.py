@@ -17,11 +17,11 @@ from minigrad.core.dtype import DType, cast_array, float16, float32, promote_num
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.jitting.program import NO_ALLOCATOR, Program, real_of, refusal
-from minigrad.runtime.operands import SCALAR, WeakNumber
+from minigrad.runtime.operands import SCALAR, WeakNumber, is_precise
 from minigrad.runtime.tensor import Tensor
 
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
-# A number next to float16 is rounded to float16, unless this would lose it, as in `out_of_half`.
+# A number next to float16 is rounded to float16, unless this would lose it, as in `half_number`.
 IN_HALF = "{0} if {0} and not 2.0**-14 <= abs({0}) <= 65504.0 else float(np.float16({0}))"
 VALUE = ("float", "int", "bool", "index", "complex", "round", "trunc", "floor", "ceil", "str", "format", "hash",
          "eq", "ne", "lt", "le", "gt", "ge", "divmod", "rdivmod")  # fmt: skip
@@ -43,8 +43,11 @@ class Symbol(WeakNumber):
     def beside(self, dtype: DType, like: Tensor, op: Op) -> Tensor:
         """Return the number next to tensors of a dtype, as a 0-d tensor in memory that each call writes."""
         dtype, text = promote_number(dtype, 0.0), self.text
-        if dtype is float16 and like.layout.ndim and op.kind == "elementwise":  # see `weak_number`
-            dtype, text = float32, self.computed(IN_HALF.format(text)).text
+        if dtype.itemsize == 2 and like.layout.ndim and op.kind == "elementwise":  # see `half_number`
+            if is_precise(op):
+                dtype = float32
+            elif dtype is float16:
+                dtype, text = float32, self.computed(IN_HALF.format(text)).text
         slot = self.program.new(1, dtype, "symbol", real_of(like.device))
         self.program.symbols.append((text, slot.number))
         return Tensor(Storage(slot, dtype, like.device, NO_ALLOCATOR, 1), SCALAR)

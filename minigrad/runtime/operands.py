@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,8 @@ _weak: dict[Any, Tensor] = {}
 
 # Results of these ops wrap around, so the number may wrap before: uint8 minus 300 is uint8 minus 44.
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "floor_divide"})  # as in PyTorch, also of numbers alone
+# The ops that compute with a number as it is next to half precision, as in PyTorch; others round it first.
+PRECISE = frozenset({"mul", "div", "lerp", "addcmul", "addcdiv", "leaky_relu", "elu", "celu", "softplus", "softshrink"})
 WRAPPING = frozenset({"add", "sub", "mul", "bitwise_and", "bitwise_or", "bitwise_xor"})
 
 
@@ -146,8 +149,8 @@ def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
         name = op.name if op.public.__module__.startswith("minigrad.") else ""  # a user may declare another `add`
         if name == "float_power":  # it computes in float64, which has the numbers that an integer dtype has not
             return number(float(x), float64, like.device)
-        if dtype is float16 and like.layout.ndim and op.kind == "elementwise" and out_of_half(x):
-            return number(float(x), float32, like.device)  # the op computes in float32, where the number is finite
+        if dtype.itemsize == 2 and dtype.is_float and inexact(x, dtype):
+            return half_number(op, x, dtype, like)
         wraps = name in WRAPPING and dtype.is_int and dtype.itemsize < 8 and kind is int
         if wraps and not dtype.lowest <= x <= dtype.highest:  # not in the cache, which all ops share
             x = (x - int(dtype.lowest)) % 256**dtype.itemsize + int(dtype.lowest)
@@ -159,9 +162,32 @@ def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
     return result
 
 
-def out_of_half(x: float) -> bool:
-    """Return whether a finite number other than 0 is beyond the normal numbers of float16, which would lose it."""
-    return x != 0 and math.isfinite(x) and not 2.0**-14 <= abs(x) <= 65504.0
+@lru_cache(NUMBER_LIMIT)
+def inexact(x: float, dtype: DType) -> bool:
+    """Return whether a finite number is not one of the numbers of a dtype with half precision."""
+    with np.errstate(all="ignore"):
+        return math.isfinite(x) and float(np.float32(x).astype(dtype.storage)) != float(np.float32(x))
+
+
+def is_precise(op: Op) -> bool:
+    """Return whether an op computes with a number as it is next to half precision."""
+    return op.name in PRECISE and op.public.__module__.startswith("minigrad.")
+
+
+def half_number(op: Op, x: float, dtype: DType, like: Tensor) -> Tensor:
+    """Return a number that half precision would round: in float32, in which the op computes, if the op is in PRECISE,
+    or the number beyond the normal numbers of float16.
+    """
+    precise = is_precise(op) or (dtype is float16 and not 2.0**-14 <= abs(x) <= 65504.0)
+    wide = precise and op.kind == "elementwise" and like.layout.ndim > 0
+    key = x, dtype, like.device, wide
+    result = _weak.get(key)
+    if result is None:
+        result = number(float(x), float32, like.device) if wide else fitted_number(op, x, dtype, like)
+        if len(_weak) >= NUMBER_LIMIT:
+            _weak.clear()
+        _weak[key] = result
+    return result
 
 
 def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:

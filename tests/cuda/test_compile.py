@@ -11,7 +11,7 @@ if compiler.missing():
 CASES = [(family, program) for family in FAMILIES for program in collected(family)[0].values()]
 # Far from 0 libdevice takes digits of pi from memory of the thread, and float64.  The last four have complex numbers.
 SLOW_PATHS = (
-    "sin", "cos", "tan", "digamma", "trigamma", "random_normal", "exp_c", "expm1_c", "sigmoid_c", "pow_c",
+    "sin", "cos", "tan", "polar", "digamma", "trigamma", "random_normal", "exp_c", "expm1_c", "sigmoid_c", "pow_c",
 )  # fmt: skip
 # The logarithm of the magnitude of a complex64 is computed in float64.
 IN_DOUBLE = ("log_c64", "log1p_c64", "acos_c64", "asinh_c64")

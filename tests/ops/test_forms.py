@@ -82,6 +82,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "cross": {"input": (3, 3), "other": (3, 3)},
     "tensordot": {"a": X, "b": Y, "dims": 1}, "addr": {"input": X, "vec1": (2,), "vec2": (3,)},
     "addbmm": {"input": (2, 2), "batch1": (2, 2, 3), "batch2": (2, 3, 2)},
+    "nonzero_static": {"input": X, "size": 4},
     "renorm": {"input": X, "p": 2, "dim": 0, "maxnorm": 0.5}, "multi_dot": {"tensors": [X, Y, X]},
     "matrix_power": {"A": (3, 3), "n": 3}, "quantile": {"input": X, "q": 0.3}, "nanquantile": {"input": X, "q": 0.3},
     "take": {"input": X, "index": COLUMNS}, "scatter": {"input": X, "dim": 0, "index": COLUMNS, "src": X},

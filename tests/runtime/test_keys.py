@@ -189,3 +189,14 @@ def test_a_plan_is_not_found_by_arguments_that_are_not_its_own() -> None:
     assert mg.cat([x, mg.zeros(0, device="reference")]).tolist() == [3.0, 1.0]
     out = mg.zeros(2, device="reference")
     assert x.cumsum(0, out=out) is out and out.tolist() == [3.0, 4.0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_number_next_to_half_precision_is_rounded_by_sums_but_not_by_products(dtype: str) -> None:
+    x = mg.tensor(np.linspace(-3, 3, 200), dtype=dtype, device="reference")
+    tenth, rounded = (mg.tensor(0.1, dtype=each, device="reference") for each in ("float32", dtype))
+    for _ in range(2):  # the second time, the numbers are known
+        assert (x * 0.1).tolist() == (x.float() * tenth).to(dtype).tolist()
+        assert (x / 0.1).tolist() == (x.float() / tenth).to(dtype).tolist()
+        assert (x + 0.1).tolist() == (x.float() + rounded.float()).to(dtype).tolist()
+        assert (x * 0.1).tolist() != (x * rounded).tolist() and (x * 0.5).dtype == (x * 0.1).dtype == x.dtype

@@ -220,7 +220,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     return reshape(y, (*first.shape[:-1], *(last.shape[1:])))
 
 
-@composed(namespace=MG, method=False)
+@composed(namespace=MG, method=False, out=False)
 def chain_matmul(*matrices: Annotated[Tensor, Ndim(2)]) -> Tensor:
     """Return the product of matrices; this is PyTorch's older form of `linalg.multi_dot`, which takes a list."""
     return multi_dot(matrices) if len(matrices) > 1 else clone(matrices[0])
