@@ -248,9 +248,9 @@ class Table:
         self.cells[tables + 1] = numbers.ctypes.data + 8 * np.array([begin[id(step.numbers)] for step in steps])
         self.kept: list[Any] = [self.flag, numbers]
         self.patches = self.placed(array_of)
-        shared = [kernel.kind == "shared" for kernel in kernels]
+        together = [kernel.kind == "shared" for kernel in kernels]
         addresses = [kernel.address for kernel in kernels]
-        columns = (addresses, self.cells.ctypes.data + 8 * tables, shared, [NEVER] * self.count)
+        columns = (addresses, self.cells.ctypes.data + 8 * tables, together, [NEVER] * self.count)
         self.rows = np.stack([np.array(column, np.int64) for column in columns], 1)
         kinds = {kernel.kind for kernel in kernels}
         self.parallel = "shared" in kinds

@@ -237,8 +237,8 @@ def interpolated(x: Tensor, xp: Tensor, fp: Tensor, left: Any, right: Any) -> Te
     """Return `np.interp`: at each x, the line through the two points around it, and beyond them the last values."""
     at = mg.clamp(mg.searchsorted(xp, x.detach().to(xp.dtype), right=True) - 1, 0, max(0, xp.numel() - 2))
     after = mg.clamp(at + 1, max=xp.numel() - 1)
-    slope = (fp[after] - fp[at]) / (xp[after] - xp[at])
-    inside = mg.where(x == xp[-1], fp[-1], fp[at] + slope * (x - xp[at]))
+    rise = (fp[after] - fp[at]) / (xp[after] - xp[at])
+    inside = mg.where(x == xp[-1], fp[-1], fp[at] + rise * (x - xp[at]))
     above = mg.where(x > xp[-1], fp[-1] if right is None else right, inside)
     result: Tensor = mg.where(x < xp[0], fp[0] if left is None else left, above)
     return result
@@ -252,7 +252,7 @@ def horner(p: Any, x: Any) -> Any:
     return result
 
 
-def slopes(f: Tensor, spacing: Sequence[Any], axis: Any, edge_order: int) -> Any:
+def gradients_along(f: Tensor, spacing: Sequence[Any], axis: Any, edge_order: int) -> Any:
     """Return `np.gradient`: a tensor along one axis, and a tuple of tensors along several."""
     axes = tuple(range(f.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     steps = [*spacing] * len(axes) if len(spacing) == 1 else [*spacing] or [1.0] * len(axes)
