@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device
 from minigrad.core.dtype import (
     DType,
+    bfloat16,
     cast_array,
     complex128,
     fit_number,
@@ -53,6 +53,7 @@ _weak: dict[Any, Tensor] = {}
 # Results of these ops wrap around, so the number may wrap before: uint8 minus 300 is uint8 minus 44.
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "floor_divide"})  # as in PyTorch, also of numbers alone
 # The ops that compute with a number as it is next to half precision, as in PyTorch; others round it first.
+HALVES = frozenset({float16, bfloat16})
 PRECISE = frozenset({"mul", "div", "lerp", "addcmul", "addcdiv", "leaky_relu", "elu", "celu", "softplus", "softshrink"})
 WRAPPING = frozenset({"add", "sub", "mul", "bitwise_and", "bitwise_or", "bitwise_xor"})
 
@@ -143,26 +144,29 @@ def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
     if kind not in REALS:
         return fitted_number(op, x, dtype, like)
     # 0.0 and -0.0 are equal as keys, so zeros have keys of their own; 1, 1.0 and True are distinguished by their types.
-    key = x or ("zero" if math.copysign(1.0, x) > 0 else "-zero"), kind, dtype, like.device
+    key: Any = x or ("zero" if math.copysign(1.0, x) > 0 else "-zero"), kind, dtype, like.device
     result = _weak.get(key)
+    if result is None and dtype in HALVES:
+        result = _weak.get((*key, op, like.layout.ndim > 0))
     if result is None:
         name = op.name if op.public.__module__.startswith("minigrad.") else ""  # a user may declare another `add`
         if name == "float_power":  # it computes in float64, which has the numbers that an integer dtype has not
             return number(float(x), float64, like.device)
-        if dtype.itemsize == 2 and dtype.is_float and inexact(x, dtype):
-            return half_number(op, x, dtype, like)
         wraps = name in WRAPPING and dtype.is_int and dtype.itemsize < 8 and kind is int
         if wraps and not dtype.lowest <= x <= dtype.highest:  # not in the cache, which all ops share
             x = (x - int(dtype.lowest)) % 256**dtype.itemsize + int(dtype.lowest)
             return number(x, dtype, like.device)
-        result = fitted_number(op, x, dtype, like)
+        if dtype in HALVES and inexact(x, dtype):
+            key = (*key, op, like.layout.ndim > 0)
+            result = half_number(op, x, dtype, like)
+        else:
+            result = fitted_number(op, x, dtype, like)
         if len(_weak) >= NUMBER_LIMIT:
             _weak.clear()
         _weak[key] = result
     return result
 
 
-@lru_cache(NUMBER_LIMIT)
 def inexact(x: float, dtype: DType) -> bool:
     """Return whether a finite number is not one of the numbers of a dtype with half precision."""
     with np.errstate(all="ignore"):
@@ -180,14 +184,7 @@ def half_number(op: Op, x: float, dtype: DType, like: Tensor) -> Tensor:
     """
     precise = is_precise(op) or (dtype is float16 and not 2.0**-14 <= abs(x) <= 65504.0)
     wide = precise and op.kind == "elementwise" and like.layout.ndim > 0
-    key = x, dtype, like.device, wide
-    result = _weak.get(key)
-    if result is None:
-        result = number(float(x), float32, like.device) if wide else fitted_number(op, x, dtype, like)
-        if len(_weak) >= NUMBER_LIMIT:
-            _weak.clear()
-        _weak[key] = result
-    return result
+    return number(float(x), float32, like.device) if wide else fitted_number(op, x, dtype, like)
 
 
 def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
