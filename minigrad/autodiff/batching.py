@@ -20,24 +20,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
+from minigrad.config import settings
 from minigrad.core.op import Op
 from minigrad.core.parameters import KEYWORD, parameters_of
+from minigrad.core.plans import bounded
 from minigrad.errors import warn
 from minigrad.ops.batch_rules import batch_merged, batched_product, promoted, ranked, stretched
 from minigrad.ops.creation import empty, zeros
 from minigrad.ops.shape.joining import stack
 from minigrad.ops.shape.views import reshape, select
 from minigrad.runtime.dispatch import apply
+from minigrad.runtime.operands import keyed
 from minigrad.runtime.planning import make_plan
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import Tensor
 
 KINDS = ("elementwise", "reduction", "view", "product", "along", "front", "merged", "rule", "function", "loop")
 CHECKED = ("front", "product", "rule")  # kinds for which a batch of vectors would pass as a matrix
-SAMPLES = 4096  # number of kinds of samples whose checks are remembered
+_checked: dict[Any, None] = {}  # the kinds of calls whose samples have been checked
 _looped: set[Any] = set()  # the definitions of which `warn_of_loop` has warned
 
 
@@ -98,19 +101,17 @@ def batched(op: Op, params: dict[str, Any], operands: Sequence[Tensor], flags: S
     size = next(x.shape[0] for x, flag in zip(operands, flags, strict=True) if flag)
     call = Batch(op, params, tuple(operands), tuple(flags), size)
     if op.kind == "kernel" and batch_kind(op) in CHECKED:
-        facts = tuple([(shape, x.dtype, x.device) for shape, x in zip(call.shapes, operands)])
-        try:
-            expect_sample(op, facts, tuple(params.items()))
-        except TypeError:  # a parameter that cannot be a key
-            expect_sample.__wrapped__(op, facts, tuple(params.items()))
+        key = (op, call.flags, *[(x.layout, x.dtype) for x in operands], *[keyed(value) for value in params.values()])
+        if key not in _checked:
+            expect_sample(call)
+            bounded(_checked, key, None, settings.plan_limit)
     return WAYS[batch_kind(op)](call)
 
 
-@lru_cache(SAMPLES)
-def expect_sample(op: Op, facts: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> None:
-    """Raise the error of an op for operands with the shapes, dtypes and devices of one sample."""
-    samples = [empty(shape, dtype=dtype, device=device) for shape, dtype, device in facts]
-    make_plan(op, tuple(samples), dict(params), fresh=False)
+def expect_sample(call: Batch) -> None:
+    """Raise the error of an op for operands with the shapes of one sample."""
+    samples = [empty(shape, dtype=x.dtype, device=x.device) for shape, x in zip(call.shapes, call.operands)]
+    make_plan(call.op, tuple(samples), call.params, fresh=False)
 
 
 def by_broadcasting(call: Batch) -> Any:

@@ -328,7 +328,7 @@ class Replica:
         if slots.offsets is not None and position is None:
             (part,) = item.launch.parts
             views = [(item.slots[k], spec.layout.offset) for k, spec in zip(part.slots, part.specs)]
-            self.launches = self.moved(slots.offsets[:, [slots.column[view] for view in views]])
+            self.launches = self.launches_at(slots.offsets[:, [slots.column[view] for view in views]])
 
     def item(self, recorded: Sequence[Item], k: int) -> Item:
         """Return the launch of round k."""
@@ -337,7 +337,7 @@ class Replica:
         launch = self.sample.launch if self.launches is None else self.launches[k]
         return Item(launch, tuple(self.rows[k]), self.sample.line, self.sample.fused)
 
-    def moved(self, offsets: NDArray[np.int64]) -> list[Launch]:
+    def launches_at(self, offsets: NDArray[np.int64]) -> list[Launch]:
         """Return the launches whose views begin at the offsets in each row of a matrix, equal rows as one launch."""
         base, (part,) = self.sample.launch, self.sample.launch.parts
         own = [*{id(spec): k for k, spec in reversed([*enumerate(part.specs)])}.values()]  # each Spec object once

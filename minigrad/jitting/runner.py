@@ -241,13 +241,13 @@ class Table:
         counts = np.array([len(step.slots) + 2 for step in steps])
         tables = np.cumsum(counts) - counts
         self.cells = np.zeros(counts.sum(), np.int64)  # the tables of all rows, one after the other
-        self.is_slot = np.ones(len(self.cells), np.bool_)
-        self.is_slot[tables] = self.is_slot[tables + 1] = False
-        self.cells[self.is_slot] = [*chain.from_iterable([step.slots for step in steps])]
+        is_slot = np.ones(len(self.cells), np.bool_)
+        is_slot[tables] = is_slot[tables + 1] = False
+        self.cells[is_slot] = [*chain.from_iterable([step.slots for step in steps])]
         self.cells[tables] = self.flag.ctypes.data
         self.cells[tables + 1] = numbers.ctypes.data + 8 * np.array([begin[id(step.numbers)] for step in steps])
         self.kept: list[Any] = [self.flag, numbers]
-        self.patches = self.placed(array_of)
+        self.patches = self.placed(array_of, np.flatnonzero(is_slot))
         together = [kernel.kind == "shared" for kernel in kernels]
         addresses = [kernel.address for kernel in kernels]
         columns = (addresses, self.cells.ctypes.data + 8 * tables, together, [NEVER] * self.count)
@@ -258,9 +258,8 @@ class Table:
         self.serial = self.function(self.count, 0, self.holds_gil)
         self.call = self.function(self.count, team().address, False) if self.parallel else self.serial
 
-    def placed(self, array_of: Callable[[int], Any]) -> NDArray[np.int64]:
-        """Replace the slots among the cells by the addresses of arrays, and return the patches for all others."""
-        where = np.flatnonzero(self.is_slot)
+    def placed(self, array_of: Callable[[int], Any], where: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Replace the slots in some cells by the addresses of arrays, and return the patches for all others."""
         slots, which = np.unique(self.cells[where], return_inverse=True)
         arrays = [array_of(slot) for slot in slots.tolist()]
         self.kept.append(arrays)

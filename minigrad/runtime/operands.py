@@ -50,12 +50,14 @@ _numbers: dict[Any, Tensor] = {}
 _weak: dict[Any, Tensor] = {}
 
 
-# Results of these ops wrap around, so the number may wrap before: uint8 minus 300 is uint8 minus 44.
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "floor_divide"})  # as in PyTorch, also of numbers alone
-# The ops that compute with a number as it is next to half precision, as in PyTorch; others round it first.
-HALVES = frozenset({float16, bfloat16})
-PRECISE = frozenset({"mul", "div", "lerp", "addcmul", "addcdiv", "leaky_relu", "elu", "celu", "softplus", "softshrink"})
+# Results of these ops wrap around, so the number may wrap before: uint8 minus 300 is uint8 minus 44.
 WRAPPING = frozenset({"add", "sub", "mul", "bitwise_and", "bitwise_or", "bitwise_xor"})
+HALVES = frozenset({float16, bfloat16})
+# The ops that compute with a number as it is next to half precision, as in PyTorch; others round it first.
+PRECISE = frozenset({
+    "mul", "div", "lerp", "add_product", "add_quotient", "leaky_relu", "elu", "celu", "softplus", "softshrink",
+})  # fmt: skip
 
 
 class WeakNumber:
