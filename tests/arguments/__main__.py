@@ -41,7 +41,7 @@ def main() -> int:
             print(call.key, text)
     functions, different = len({call.function for call in each}), sum(bool(text) for _, text in wrong)
     print(f"{len(each)} calls of {functions} functions, {different} differ")
-    return 0
+    return int(different > 0)
 
 
 if __name__ == "__main__":

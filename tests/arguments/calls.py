@@ -148,7 +148,8 @@ def described(y: Any) -> list[Any]:
     if not hasattr(y, "shape"):
         return [type(y).__name__, [], float(y) if isinstance(y, (bool, int, float)) else 0.0, 1.0]
     dtype = str(y.dtype).rpartition(".")[2]
-    values = np.asarray(y.detach().to("cpu").numpy() if dtype != "bfloat16" else y.float().numpy(), np.float64).ravel()
+    plain = (y.float() if dtype == "bfloat16" else y).detach().to("cpu").resolve_conj().resolve_neg().numpy().ravel()
+    values = plain.astype(np.complex128).view(np.float64) if plain.dtype.kind == "c" else plain.astype(np.float64)
     weights = np.cos(np.arange(values.size)) + 1.5
     finite = np.nan_to_num(values, nan=17.0, posinf=1e3, neginf=-1e3)
     return [dtype, list(y.shape), float(f"{weights @ finite:.6g}"), float(f"{weights @ abs(finite):.3g}")]

@@ -153,6 +153,7 @@ SPECIAL: dict[str, dict[str, list[Any]]] = {
 
 # Random functions, settings, files, and names that stand for another object.
 SKIPPED = (
+    "lobpcg", "pca_lowrank", "svd_lowrank",    # eigenvectors of either sign, and random starts
     "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli", "multinomial",
     "normal", "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "rrelu",
     "rrelu_", "gumbel_softmax", "empty", "empty_like", "manual_seed", "load", "save", "seed", "set_default_device",
