@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,6 +51,8 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=os.environ.get("PYTORCH_TESTS"), help="PyTorch's folder `test`")
     parser.add_argument("--again", action="store_true", help="run PyTorch again, instead of its stored results")
     options, rest = parser.parse_known_args()
+    if find_spec("torch") is None:
+        parser.error("PyTorch and expecttest must be installed: pip install -e .[torch]")
     if options.folder is None:
         parser.error("give --folder, or set PYTORCH_TESTS to PyTorch's folder `test`")
     folder = Path(options.folder).resolve()

@@ -116,9 +116,13 @@ def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) ->
     def converted(value: Any) -> Any:
         if isinstance(value, (tuple, list)):
             return type(value)(map(converted, value))
-        if isinstance(value, Tensor) and (
-            isinstance(value, Tracer) or (value.requires_grad and name.removeprefix("np.") not in DETACHED)
-        ):
+        detached = name.removeprefix("np.") in DETACHED
+        if detached and isinstance(value, Tracer):
+            raise GradientError(
+                f"{name}: NumPy reads the elements of {describe(value)}, which a value of a transform does not "
+                "have; call it outside"
+            )
+        if isinstance(value, Tensor) and not detached and (isinstance(value, Tracer) or value.requires_grad):
             raise GradientError(
                 f"{name}: minigrad has no such function, and NumPy's function would lose the gradient of "
                 f"{describe(value)}; pass x.detach() if the gradient is not needed"
