@@ -255,10 +255,7 @@ report_unknown(DECLARED)
 def override(**values: Any) -> "Iterator[Settings]":
     """Change settings inside a `with` block.
 
-    Parameters
-    ----------
-    **values
-        New values by the names of settings, which `print(mg.settings)` lists.
+    values: New values by the names of settings, which `print(mg.settings)` lists.
 
     Returns
     -------

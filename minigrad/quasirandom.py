@@ -22,15 +22,10 @@ from minigrad.runtime.tensor import Tensor
 class SobolEngine:
     """Draw points of a Sobol sequence, which fill the unit cube more evenly than random points; it needs SciPy.
 
-    Parameters
-    ----------
-    dimension : int
-        Number of coordinates of a point, from 1 to 21201.
-    scramble : bool, default False
-        Whether to scramble the points by random linear maps of their digits and a random shift (Owen 1998). The points
-        are those of SciPy, and differ from PyTorch's.
-    seed : int, optional
-        Seed of the scrambling. If it is None, the default generator draws the seed.
+    dimension: Number of coordinates of a point, from 1 to 21201.
+    scramble: Whether to scramble the points by random linear maps of their digits and a random shift (Owen 1998). The
+    points are those of SciPy, and differ from PyTorch's.
+    seed: Seed of the scrambling. If it is None, the default generator draws the seed.
 
     Raises
     ------

@@ -38,10 +38,7 @@ def get_rng_state() -> Tensor:
 def set_rng_state(new_state: Tensor) -> None:
     """Set the state of the default generator.
 
-    Parameters
-    ----------
-    new_state : Tensor
-        State that `get_rng_state` returned.
+    new_state: State that `get_rng_state` returned.
 
     Raises
     ------
@@ -67,12 +64,8 @@ def seed() -> int:
 def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
     """Open a block at whose end the default generator gets the state back that it had at the start.
 
-    Parameters
-    ----------
-    devices, device_type
-        Have no effect, because one generator serves all devices.
-    enabled : bool, default True
-        Whether the state is restored.
+    devices and device_type: Have no effect, because one generator serves all devices.
+    enabled: Whether the state is restored.
 
     Returns
     -------

@@ -24,20 +24,13 @@ class GradScaler:
 
     The scale shrinks after a step whose gradients overflow, and grows after many steps with finite gradients.
 
-    Parameters
-    ----------
-    device : str, default "cuda"
-        Kind of device. If it is "cuda" and there is no CUDA device, the scaler warns and does nothing.
-    init_scale : float, default 2**16
-        Initial scale.
-    growth_factor : float, default 2.0
-        Factor, above 1, by which the scale grows after `growth_interval` consecutive steps with finite gradients.
-    backoff_factor : float, default 0.5
-        Factor, below 1, by which the scale shrinks after a step with a gradient that is not finite.
-    growth_interval : int, default 2000
-        Number of consecutive finite steps after which the scale grows.
-    enabled : bool, default True
-        Whether the scaler is active. If False, `scale` returns its argument, and `step` is the optimizer's step.
+    device: Kind of device. If it is "cuda" and there is no CUDA device, the scaler warns and does nothing.
+    init_scale: Initial scale.
+    growth_factor: Factor, above 1, by which the scale grows after `growth_interval` consecutive steps with finite
+    gradients.
+    backoff_factor: Factor, below 1, by which the scale shrinks after a step with a gradient that is not finite.
+    growth_interval: Number of consecutive finite steps after which the scale grows.
+    enabled: Whether the scaler is active. If False, `scale` returns its argument, and `step` is the optimizer's step.
 
     Raises
     ------

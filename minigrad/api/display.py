@@ -46,16 +46,11 @@ def set_printoptions(
 
     An omitted option does not change, except `sci_mode`: each call without it resets it to None.
 
-    Parameters
-    ----------
-    precision : int, optional
-        Number of digits after the decimal point.
-    threshold : float, optional
-        Largest number of elements of a tensor that is printed in full.
-    edgeitems : int, optional
-        Number of elements that are printed at each end of a dim, for a tensor with more elements than `threshold`.
-    sci_mode : bool, optional
-        Whether elements are printed with an exponent.  None selects the form from the magnitudes of the elements.
+    precision: Number of digits after the decimal point.
+    threshold: Largest number of elements of a tensor that is printed in full.
+    edgeitems: Number of elements that are printed at each end of a dim, for a tensor with more elements than
+    `threshold`.
+    sci_mode: Whether elements are printed with an exponent.  None selects the form from the magnitudes of the elements.
 
     Raises
     ------

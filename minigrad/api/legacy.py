@@ -98,10 +98,7 @@ def get_deterministic_debug_mode() -> int:
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """Accept PyTorch's setting without effect; see `use_deterministic_algorithms`.
 
-    Parameters
-    ----------
-    debug_mode : int or str
-        0 or "default", 1 or "warn", 2 or "error".
+    debug_mode: 0 or "default", 1 or "warn", 2 or "error".
 
     Raises
     ------

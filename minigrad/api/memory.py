@@ -39,18 +39,11 @@ globals().update({name: getattr(Tensor, name) for name in METHODS})  # as `mg.cl
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """Return a vector over the memory of an object with Python's buffer protocol, which it shares.
 
-    Parameters
-    ----------
-    buffer : object
-        Memory that is read-only, such as that of `bytes`, is copied, because a tensor can be written.
-    dtype : DType
-        The dtype of the elements.
-    count : int
-        The number of elements; a negative number stands for all elements after `offset`.
-    offset : int
-        The number of bytes before the first element.
-    requires_grad : bool
-        Whether the result is a Var.
+    buffer: Memory that is read-only, such as that of `bytes`, is copied, because a tensor can be written.
+    dtype: The dtype of the elements.
+    count: The number of elements; a negative number stands for all elements after `offset`.
+    offset: The number of bytes before the first element.
+    requires_grad: Whether the result is a Var.
 
     Raises
     ------

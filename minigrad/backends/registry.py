@@ -25,14 +25,10 @@ ACCELERATOR = "cuda"  # the kind of device for calls that name none, such as x.p
 def register_backend(kind: str, factory: Callable[[], Backend], dlpack: int | None = None) -> None:
     """Register the backend for the devices of `kind`; it replaces an earlier registration.
 
-    Parameters
-    ----------
-    kind : str
-        A word in lower case, such as "cpu".
-    factory : callable
-        Function without parameters that returns the Backend.  It is called at the first use of a device of this kind.
-    dlpack : int, optional
-        DLPack device type of the kind; required if the backend accepts memory of other libraries.
+    kind: A word in lower case, such as "cpu".
+    factory: Function without parameters that returns the Backend.  It is called at the first use of a device of this
+    kind.
+    dlpack: DLPack device type of the kind; required if the backend accepts memory of other libraries.
     """
     _factories[kind] = factory
     if dlpack is not None:

@@ -12,12 +12,8 @@ from minigrad.declare.advice import present
 class autocast(of_device):
     """Open a block of `mg.autocast("cuda", ...)`, which does not cast tensors on other devices.
 
-    Parameters
-    ----------
-    enabled : bool, default True
-        Whether the block casts.
-    dtype : DType, optional
-        The 16-bit dtype; by default float16.
+    enabled: Whether the block casts.
+    dtype: The 16-bit dtype; by default float16.
     """
 
     def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:

@@ -17,10 +17,7 @@ from minigrad.errors import ArgumentError
 class Event:
     """Mark a position in a stream: other streams can wait for an event, and two events measure the time between them.
 
-    Parameters
-    ----------
-    enable_timing : bool, default False
-        Whether `elapsed_time` will be called.
+    enable_timing: Whether `elapsed_time` will be called.
 
     Examples
     --------
@@ -236,10 +233,7 @@ def default_stream(device: Device | str | int | None = None) -> Stream:
 def stream(stream: Stream | None) -> Iterator[None]:
     """Use a stream for the work of this thread inside a `with` block.
 
-    Parameters
-    ----------
-    stream : Stream or None
-        The stream to use; with None, the current stream is not changed.
+    stream: The stream to use; with None, the current stream is not changed.
 
     Returns
     -------
@@ -256,10 +250,7 @@ def stream(stream: Stream | None) -> Iterator[None]:
 def set_stream(stream: Stream) -> None:
     """Use a stream for the work of this thread from now on.
 
-    Parameters
-    ----------
-    stream : Stream
-        The new current stream.
+    stream: The new current stream.
     """
     stream.runtime.use(stream.native)
 
@@ -267,11 +258,8 @@ def set_stream(stream: Stream) -> None:
 def deterministic(enabled: bool = True) -> Any:
     """Open a `with` block in which additions of floats by index are deterministic, or atomic.
 
-    Parameters
-    ----------
-    enabled : bool, default True
-        Whether the additions have the same order in each call, which is the default of the process. With False, the
-        additions are atomic and have any order.
+    enabled: Whether the additions have the same order in each call, which is the default of the process. With False,
+    the additions are atomic and have any order.
 
     Returns
     -------

@@ -22,10 +22,7 @@ from minigrad.runtime.writing import check_writable
 class Kernel:
     """Store a kernel that `kernel` made; `k[blocks, threads](x, y, out, n)` runs its function once in each thread.
 
-    Parameters
-    ----------
-    function : callable
-        Function of pointers to the elements of tensors, followed by integers.
+    function: Function of pointers to the elements of tensors, followed by integers.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -185,12 +182,9 @@ def check_changeable(name: str, x: Tensor) -> None:
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Make a CUDA kernel of a function of pointers to elements of tensors, followed by integers.
 
-    Parameters
-    ----------
-    function : callable
-        Function that runs once in each thread. In it, `cuda` has the names of numba.cuda: threadIdx, blockIdx,
-        blockDim, gridDim, shared.array, syncthreads, shuffles and atomic. `np` and `math` are available; other globals
-        are not.
+    function: Function that runs once in each thread. In it, `cuda` has the names of numba.cuda: threadIdx, blockIdx,
+    blockDim, gridDim, shared.array, syncthreads, shuffles and atomic. `np` and `math` are available; other globals are
+    not.
 
     Returns
     -------

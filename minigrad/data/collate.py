@@ -21,10 +21,7 @@ from minigrad.runtime.tensor import Tensor, describe
 def default_collate(batch: Sequence[Any]) -> Any:
     """Combine samples into a batch of the same structure, in which tensors have a new first dim.
 
-    Parameters
-    ----------
-    batch : sequence
-        Samples with the same structure: tensors, arrays, numbers, strings, and mappings and sequences of these.
+    batch: Samples with the same structure: tensors, arrays, numbers, strings, and mappings and sequences of these.
 
     Returns
     -------
@@ -111,10 +108,7 @@ def joined(arrays: list[Any]) -> Any:
 def default_convert(data: Any) -> Any:
     """Convert NumPy arrays and scalars in a sample to tensors; other values stay unchanged.
 
-    Parameters
-    ----------
-    data : Any
-        A sample.
+    data: A sample.
 
     Returns
     -------

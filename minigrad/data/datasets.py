@@ -342,16 +342,10 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | 
 class WorkerInfo:
     """Describe a worker process of a DataLoader.
 
-    Parameters
-    ----------
-    id : int
-        Index of the worker, counted from 0.
-    num_workers : int
-        Number of workers.
-    seed : int
-        Seed for this worker and this epoch.
-    dataset : Dataset
-        The worker's copy of the dataset.
+    id: Index of the worker, counted from 0.
+    num_workers: Number of workers.
+    seed: Seed for this worker and this epoch.
+    dataset: The worker's copy of the dataset.
     """
 
     id: int

@@ -27,10 +27,7 @@ def load_digits(
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
     """Return handwritten digits, split into a training set and a test set.
 
-    Parameters
-    ----------
-    fold : int, default 4
-        Index of the test set, from 0 to 4: the images are divided into five parts, and one part is the test set.
+    fold: Index of the test set, from 0 to 4: the images are divided into five parts, and one part is the test set.
 
     Returns
     -------

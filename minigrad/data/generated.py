@@ -19,14 +19,9 @@ def spirals(
 ) -> tuple[Tensor, Tensor]:
     """Generate points on the arms of a spiral, with one class per arm.
 
-    Parameters
-    ----------
-    classes : int, default 3
-        Number of arms.
-    noise : float, default 0.1
-        Standard deviation of the normal noise that is added to both coordinates; an arm reaches radius 1.
-    turns : float, default 0.75
-        Number of turns of an arm around the center.
+    classes: Number of arms.
+    noise: Standard deviation of the normal noise that is added to both coordinates; an arm reaches radius 1.
+    turns: Number of turns of an arm around the center.
 
     Returns
     -------
@@ -50,10 +45,7 @@ def spirals(
 def moons(n: int = 200, noise: float = 0.1, generator: Generator | None = None) -> tuple[Tensor, Tensor]:
     """Generate points on two interleaving half circles.
 
-    Parameters
-    ----------
-    noise : float, default 0.1
-        Standard deviation of the normal noise that is added to both coordinates; the circles have radius 1.
+    noise: Standard deviation of the normal noise that is added to both coordinates; the circles have radius 1.
 
     Returns
     -------

@@ -67,16 +67,11 @@ class Images(Dataset[tuple[Any, Any]]):
 class ImageFolder(Dataset[tuple[Any, int]]):
     """Read image files from one folder per class, such as `root/cat/1.png` and `root/dog/7.jpg`, with Pillow.
 
-    Parameters
-    ----------
-    root : str or path
-        Folder that contains one folder per class. Classes are numbered in the order of their names.
-    transform, target_transform : callable, optional
-        Functions that are applied to each image, a float32 tensor (3, height, width) in [0, 1], or to each label.
-    loader : callable, optional
-        Function that receives a path and returns the image; by default, Pillow reads the file as RGB.
-    size : tuple of int, optional
-        Height and width to which Pillow scales the images, so that images of different sizes can form a batch.
+    root: Folder that contains one folder per class. Classes are numbered in the order of their names.
+    transform and target_transform: Functions that are applied to each image, a float32 tensor (3, height, width) in [0,
+    1], or to each label.
+    loader: Function that receives a path and returns the image; by default, Pillow reads the file as RGB.
+    size: Height and width to which Pillow scales the images, so that images of different sizes can form a batch.
 
     Raises
     ------
@@ -141,12 +136,8 @@ def files(folder: str) -> list[str]:
 def read_image(path: Any, size: tuple[int, int] | None = None) -> Tensor:
     """Read an image file as a tensor.
 
-    Parameters
-    ----------
-    path : str or path
-        Path of an image file in a format that Pillow reads.
-    size : tuple of int, optional
-        Height and width to which the image is scaled.
+    path: Path of an image file in a format that Pillow reads.
+    size: Height and width to which the image is scaled.
 
     Returns
     -------

@@ -85,13 +85,9 @@ class DrawingSampler(ArraySampler):
 class RandomSampler(DrawingSampler):
     """Sample random indices: a permutation, or independent draws with replacement.
 
-    Parameters
-    ----------
-    data_source : Dataset
-        Dataset with a length.
-    num_samples : int, optional
-        Number of indices of an epoch; by default the length of the dataset.  If the number is larger and `replacement`
-        is False, the epoch consists of several permutations.
+    data_source: Dataset with a length.
+    num_samples: Number of indices of an epoch; by default the length of the dataset.  If the number is larger and
+    `replacement` is False, the epoch consists of several permutations.
     """
 
     def __init__(
@@ -154,15 +150,10 @@ class SubsetRandomSampler(DrawingSampler):
 class WeightedRandomSampler(DrawingSampler):
     """Sample indices with probabilities that are proportional to weights.
 
-    Parameters
-    ----------
-    weights : sequence of float
-        One finite weight per sample. All weights are at least 0, and at least one is positive.
-    num_samples : int
-        Number of indices of an epoch.
-    replacement : bool, default True
-        Whether an index can be drawn more than once. If False, at most as many indices can be drawn as there are
-        positive weights.
+    weights: One finite weight per sample. All weights are at least 0, and at least one is positive.
+    num_samples: Number of indices of an epoch.
+    replacement: Whether an index can be drawn more than once. If False, at most as many indices can be drawn as there
+    are positive weights.
 
     References
     ----------

@@ -67,15 +67,10 @@ def character_names() -> list[str]:
 class Characters(Dataset[tuple[Tensor, Tensor]]):
     """Define a dataset of the windows of a text, for a model that predicts the next character.
 
-    Parameters
-    ----------
-    text : str
-        Text of at least length + 1 characters.
-    length : int
-        Number of characters of a window.
-    vocabulary : str, optional
-        All characters in the order of their ids; by default the sorted characters of the text.  For a validation text,
-        pass the vocabulary of the training text.
+    text: Text of at least length + 1 characters.
+    length: Number of characters of a window.
+    vocabulary: All characters in the order of their ids; by default the sorted characters of the text.  For a
+    validation text, pass the vocabulary of the training text.
 
     Raises
     ------

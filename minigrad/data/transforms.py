@@ -33,10 +33,7 @@ class Compose:
 class Normalize:
     """Subtract a mean from each channel, and divide by a standard deviation.
 
-    Parameters
-    ----------
-    mean, std : sequence of float
-        One number per channel, or one number for all channels.
+    mean and std: One number per channel, or one number for all channels.
 
     Examples
     --------
@@ -69,12 +66,8 @@ class Normalize:
 class RandomCrop:
     """Pad images with zeros, and cut a random window out of each image.
 
-    Parameters
-    ----------
-    size : int or tuple of int
-        Height and width of the windows.
-    padding : int, default 0
-        Number of rows or columns of zeros that are added on each side.
+    size: Height and width of the windows.
+    padding: Number of rows or columns of zeros that are added on each side.
     """
 
     def __init__(self, size: int | tuple[int, int], padding: int = 0, generator: Generator | None = None) -> None:

@@ -89,10 +89,7 @@ def read_pickle(path: str) -> dict[str, Any]:
 class CIFAR10(Images):
     """Read CIFAR-10: color images of 32x32 pixels in ten classes, 50,000 for training and 10,000 for testing.
 
-    Parameters
-    ----------
-    root : str or path
-        Folder that contains `cifar-10-batches-bin` or `cifar-10-batches-py`, or the files of one of these folders.
+    root: Folder that contains `cifar-10-batches-bin` or `cifar-10-batches-py`, or the files of one of these folders.
 
     Raises
     ------
@@ -169,10 +166,7 @@ TYPES: Final = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4",
 def read_idx(path: Any) -> NDArray[Any]:
     """Read an IDX file as a NumPy array.
 
-    Parameters
-    ----------
-    path : str or path
-        Path of the file. A file whose name ends in .gz is decompressed.
+    path: Path of the file. A file whose name ends in .gz is decompressed.
 
     Returns
     -------
@@ -213,10 +207,7 @@ def read_idx(path: Any) -> NDArray[Any]:
 class MNIST(Images):
     """Read MNIST: handwritten digits of 28x28 pixels, 60,000 images for training and 10,000 for testing.
 
-    Parameters
-    ----------
-    root : str or path
-        Folder of the four files, such as `train-images-idx3-ubyte.gz`, or torchvision's folder `MNIST/raw`.
+    root: Folder of the four files, such as `train-images-idx3-ubyte.gz`, or torchvision's folder `MNIST/raw`.
 
     Raises
     ------

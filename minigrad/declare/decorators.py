@@ -158,32 +158,23 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
     only if the accumulator is wider than the operand.  Rules may read `dims`, a sorted tuple, and `keepdim`.  The
     parameters `vjp`, `linear`, `jvp`, `batch` and `zeros` are those of `elementwise`, without "derived".
 
-    Parameters
-    ----------
-    dtype : function
-        Dtype rule that returns (compute dtype, result dtype): see `declare/rules.py`.
-    identity : str or tuple of str
-        Initial value of the accumulator: "zero", "one", "lowest" or "highest". A tuple declares several accumulators;
-        the body takes all of them before x and returns a tuple.
-    order : str, optional
-        How partial results are combined; declare either `order` or `combine`. "sum": the body combines partial results
-        as it adds an element, in any order, and floats may be re-associated. "extreme": the body returns the larger
-        value (from "lowest") or the smaller value (from "highest"), and nan if either is nan. "sequential": there are
-        no partial results; the elements are read one after another in row-major order. With "sum" and "extreme" each
-        of several accumulators is combined with the same accumulator of the other partial result.
-    combine : function, optional
-        Scalar function that combines two partial results, in any order. With several accumulators, it takes all of the
-        first partial result and then all of the second.
-    map : function, optional
-        Scalar function that computes x from an element, or from one element of each operand; the names of its
-        parameters are then the names of the operands.
-    finish : function, optional
-        Scalar function that computes the result from the final accumulators, or from these and the number of elements.
-    mean : bool, default False
-        Whether to divide the final accumulator by the number of elements.
-    outputs : tuple of str, default ("y",)
-        Names of several results, which `finish` returns; without `finish` they are the accumulators. The result dtype,
-        calls, `out=` and rules are then as for `elementwise` with several results.
+    dtype: Dtype rule that returns (compute dtype, result dtype): see `declare/rules.py`.
+    identity: Initial value of the accumulator: "zero", "one", "lowest" or "highest". A tuple declares several
+    accumulators; the body takes all of them before x and returns a tuple.
+    order: How partial results are combined; declare either `order` or `combine`. "sum": the body combines partial
+    results as it adds an element, in any order, and floats may be re-associated. "extreme": the body returns the larger
+    value (from "lowest") or the smaller value (from "highest"), and nan if either is nan. "sequential": there are no
+    partial results; the elements are read one after another in row-major order. With "sum" and "extreme" each of
+    several accumulators is combined with the same accumulator of the other partial result.
+    combine: Scalar function that combines two partial results, in any order. With several accumulators, it takes all of
+    the first partial result and then all of the second.
+    map: Scalar function that computes x from an element, or from one element of each operand; the names of its
+    parameters are then the names of the operands.
+    finish: Scalar function that computes the result from the final accumulators, or from these and the number of
+    elements.
+    mean: Whether to divide the final accumulator by the number of elements.
+    outputs: Names of several results, which `finish` returns; without `finish` they are the accumulators. The result
+    dtype, calls, `out=` and rules are then as for `elementwise` with several results.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -430,22 +421,14 @@ def composed(
     The roles convert the parameters before the definition is called, so the definition receives valid dims and plain
     numbers.  The ops of the definition are recorded, so every transform works on it.  Pictures draw them as one op.
 
-    Parameters
-    ----------
-    namespace, method, in_place, out, floats
-        As for `kernel`.  By default Tensor has the op as a method if `mg` has it, and the function takes `out=`; both
-        are not the case in `ops/nn`.
-    of : function, optional
-        Public function of an op with a kernel that implements the same function. The schema then contains that op
-        instead of this one.
-    writes : tuple of str, default ()
-        Names of the operands that the definition may write. It writes with `write_operands`, after all checks.
-    channels_last : bool, default False
-        Whether the results have PyTorch's channels-last format if the first operand has it.
-    spelled : function, optional
-        Function of all arguments that returns them, or those of a call that is spelled in another form.
-    older : tuple of str, default ()
-        Keywords that PyTorch's older form takes as numbers between the operands, as in `addcmul(x, value, y, z)`.
+    namespace, method, in_place, out and floats: As for `kernel`.  By default Tensor has the op as a method if `mg` has
+    it, and the function takes `out=`; both are not the case in `ops/nn`.
+    of: Public function of an op with a kernel that implements the same function. The schema then contains that op
+    instead of this one.
+    writes: Names of the operands that the definition may write. It writes with `write_operands`, after all checks.
+    channels_last: Whether the results have PyTorch's channels-last format if the first operand has it.
+    spelled: Function of all arguments that returns them, or those of a call that is spelled in another form.
+    older: Keywords that PyTorch's older form takes as numbers between the operands, as in `addcmul(x, value, y, z)`.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -512,17 +495,11 @@ def public(
 ) -> Callable[[F], F]:  # fmt: skip
     """Add a plain function to the public names: a function that makes tensors, or that checks its own arguments.
 
-    Parameters
-    ----------
-    namespace, method, in_place
-        As for `kernel`.
-    out : bool
-        Whether to add the parameter `out=`, into which the result is copied.
-    makes : bool
-        Whether the function makes a tensor from numbers.  Such a function, and one with `out=`, may return a recipe:
-        see `factories.py`.
-    like : bool
-        Whether the function makes a tensor with the shape, dtype and device of its first operand by default.
+    namespace, method and in_place: As for `kernel`.
+    out: Whether to add the parameter `out=`, into which the result is copied.
+    makes: Whether the function makes a tensor from numbers.  Such a function, and one with `out=`, may return a recipe:
+    see `factories.py`.
+    like: Whether the function makes a tensor with the shape, dtype and device of its first operand by default.
     """
 
     def declare(function: Any) -> Any:

@@ -151,12 +151,9 @@ class Rule(Later):
 def many(function: Callable[..., Any]) -> Rule:
     """Declare an update of many tensors; the body is a scalar function, which is applied to each element.
 
-    Parameters
-    ----------
-    function : function
-        Its positional arguments are tensors, and its keyword arguments are numbers.  The returned value, or tuple of
-        values, replaces the elements of the first tensors.  A conditional expression may test a number, as in
-        `-g if maximize else g`.
+    function: Its positional arguments are tensors, and its keyword arguments are numbers.  The returned value, or tuple
+    of values, replaces the elements of the first tensors.  A conditional expression may test a number, as in `-g if
+    maximize else g`.
 
     Returns
     -------

@@ -111,12 +111,8 @@ class Summary(Page, Sequence[Row]):
 def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
     """Run a model once and tabulate its layers.
 
-    Parameters
-    ----------
-    model : Module
-        The model. It runs in evaluation mode without recording, so running statistics do not change.
-    *args, **kwargs
-        The inputs of the model.
+    model: The model. It runs in evaluation mode without recording, so running statistics do not change.
+    args and kwargs: The inputs of the model.
 
     Returns
     -------

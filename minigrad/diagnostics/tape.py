@@ -173,11 +173,8 @@ class Tape(Page, Sequence[Row]):
 def tape(y: Tensor, timed: bool = False) -> Tape:
     """Return the recorded ops from which y was computed, the oldest first, with the bytes that each op saved.
 
-    Parameters
-    ----------
-    timed : bool, default False
-        Whether to run two backward passes: one measures the time of each op's VJP rules, and one the peak of memory.
-        The graph is kept, and the peak of `mg.memory_stats` is reset.
+    timed: Whether to run two backward passes: one measures the time of each op's VJP rules, and one the peak of memory.
+    The graph is kept, and the peak of `mg.memory_stats` is reset.
 
     Returns
     -------

@@ -22,12 +22,9 @@ OWN: Final = (Generator, DataLoader)  # objects whose states differ between proc
 class Checkpoint(checkpoints.Checkpoint):
     """Save and restore training in several processes; every process calls `save` and `load`.
 
-    Parameters
-    ----------
-    model, optimizer, scheduler, loader, generator, folder, keep, **kwargs
-        The same as for `mg.Checkpoint`.  Only process 0 reads and writes the folder.
-    group : communicator of mpi4py, optional
-        The processes of the checkpoint; all processes if None.
+    model, optimizer, scheduler, loader, generator, folder, keep and kwargs: The same as for `mg.Checkpoint`.  Only
+    process 0 reads and writes the folder.
+    group: The processes of the checkpoint; all processes if None.
 
     Notes
     -----

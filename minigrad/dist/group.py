@@ -47,12 +47,9 @@ def init_process_group(
 ) -> None:  # fmt: skip
     """Start the process group, which contains all processes that the same MPI launcher started.
 
-    Parameters
-    ----------
-    backend, init_method, timeout, store, group_name
-        Have no effect, because the transport is MPI; PyTorch has these parameters.
-    world_size, rank : int, default -1
-        Number of processes, and index of this process; with -1, the launcher's values are used.
+    backend, init_method, timeout, store and group_name: Have no effect, because the transport is MPI; PyTorch has these
+    parameters.
+    world_size and rank: Number of processes, and index of this process; with -1, the launcher's values are used.
 
     Raises
     ------

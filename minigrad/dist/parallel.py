@@ -92,21 +92,14 @@ class DistributedDataParallel(Module):
 
     The backward pass in each process replaces the gradients by the mean over all processes.
 
-    Parameters
-    ----------
-    module : Module
-        The model. Its parameters and buffers are overwritten with those of process 0.
-    broadcast_buffers : bool, default True
-        Whether process 0 broadcasts its buffers before each forward pass in training mode.
-    process_group : communicator of mpi4py, optional
-        Processes that take part; all processes if None.
-    bucket_cap_mb : float, default 25
-        Maximum size of a bucket in MiB; only a bucket with a single parameter may be larger.
-    find_unused_parameters : bool, default False
-        Whether each forward pass searches for parameters that the output does not depend on. If False, a missing
-        gradient causes an error in the next forward pass.
-    device_ids, output_device, dim, init_sync, check_reduction, gradient_as_bucket_view, static_graph
-        Have no effect; PyTorch has these parameters. Gradients are always views of their bucket.
+    module: The model. Its parameters and buffers are overwritten with those of process 0.
+    broadcast_buffers: Whether process 0 broadcasts its buffers before each forward pass in training mode.
+    process_group: Processes that take part; all processes if None.
+    bucket_cap_mb: Maximum size of a bucket in MiB; only a bucket with a single parameter may be larger.
+    find_unused_parameters: Whether each forward pass searches for parameters that the output does not depend on. If
+    False, a missing gradient causes an error in the next forward pass.
+    device_ids, output_device, dim, init_sync, check_reduction, gradient_as_bucket_view and static_graph: Have no
+    effect; PyTorch has these parameters. Gradients are always views of their bucket.
 
     Raises
     ------

@@ -17,18 +17,12 @@ from minigrad.errors import ArgumentError
 class DistributedSampler(ArraySampler):
     """Sample the indices of one of several processes, so that the processes divide a dataset among them.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Dataset with a length.
-    num_replicas, rank : int, optional
-        Number of processes, and index of this process; by default the values of `mg.dist`.
-    shuffle : bool, default True
-        Whether the samples are permuted; the permutation depends on `seed` and the epoch.
-    seed : int, default 0
-        Seed of the permutation; it must be the same for all processes.
-    drop_last : bool, default False
-        Whether samples are dropped so that all shares have the same length. If False, the first samples are repeated.
+    dataset: Dataset with a length.
+    num_replicas and rank: Number of processes, and index of this process; by default the values of `mg.dist`.
+    shuffle: Whether the samples are permuted; the permutation depends on `seed` and the epoch.
+    seed: Seed of the permutation; it must be the same for all processes.
+    drop_last: Whether samples are dropped so that all shares have the same length. If False, the first samples are
+    repeated.
 
     Notes
     -----

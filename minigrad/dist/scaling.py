@@ -57,23 +57,14 @@ def predict_scaling(
 ) -> Scaling:  # fmt: skip
     """Predict the duration of a data-parallel step from durations in one process and the speed of the network.
 
-    Parameters
-    ----------
-    module : Module
-        Model, whose parameters are assigned to buckets as in `DistributedDataParallel`.
-    forward, backward, update : float
-        Durations in seconds of the forward pass, the backward pass and the optimizer step in one process, with the
-        batch size of one process.
-    bandwidth : float, default 1.25e9
-        Bandwidth between two processes in bytes per second; the default is 10 Gbit/s.
-    latency : float, default 20e-6
-        Duration of a message in seconds, without its bytes.
-    processes : sequence of int
-        Numbers of processes for which the duration is predicted.
-    bucket_cap_mb : float, default 25
-        Maximum size of a bucket in MiB.
-    overlap : bool, default True
-        Whether reductions start during the backward pass.
+    module: Model, whose parameters are assigned to buckets as in `DistributedDataParallel`.
+    forward, backward and update: Durations in seconds of the forward pass, the backward pass and the optimizer step in
+    one process, with the batch size of one process.
+    bandwidth: Bandwidth between two processes in bytes per second; the default is 10 Gbit/s.
+    latency: Duration of a message in seconds, without its bytes.
+    processes: Numbers of processes for which the duration is predicted.
+    bucket_cap_mb: Maximum size of a bucket in MiB.
+    overlap: Whether reductions start during the backward pass.
 
     Returns
     -------

@@ -51,12 +51,8 @@ class SyncBatchNorm(_BatchNorm):
     In training, mean and variance are computed from the examples of all processes together. With one process, the layer
     computes the same as `BatchNorm1d`, `2d` or `3d`. `convert_sync_batchnorm` converts the layers of a network.
 
-    Parameters
-    ----------
-    eps, momentum, affine, track_running_stats, bias
-        The same as for `BatchNorm1d`.
-    process_group : optional
-        The mpi4py communicator to reduce over; all processes if None.
+    eps, momentum, affine, track_running_stats and bias: The same as for `BatchNorm1d`.
+    process_group: The mpi4py communicator to reduce over; all processes if None.
 
     Raises
     ------

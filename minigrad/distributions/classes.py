@@ -28,12 +28,8 @@ PROBS = {"probs": constraints.simplex, "logits": constraints.real_vector}
 class Categorical(Distribution):
     """Define distributions of an index from 0 to n - 1; the n probabilities are in the last dim of the parameter.
 
-    Parameters
-    ----------
-    probs : Tensor, optional
-        Probabilities, or weights, which are divided by their sum.
-    logits : Tensor, optional
-        Logarithms of weights, instead of `probs`.
+    probs: Probabilities, or weights, which are divided by their sum.
+    logits: Logarithms of weights, instead of `probs`.
 
     Raises
     ------
@@ -103,12 +99,8 @@ class Categorical(Distribution):
 class OfClasses(Distribution):
     """The base class of distributions of vectors with one element per class.
 
-    Parameters
-    ----------
-    probs : Tensor, optional
-        Probabilities, or weights, which are divided by their sum.
-    logits : Tensor, optional
-        Logarithms of weights, instead of `probs`.
+    probs: Probabilities, or weights, which are divided by their sum.
+    logits: Logarithms of weights, instead of `probs`.
     """
 
     arg_constraints = PROBS
@@ -174,10 +166,7 @@ class Multinomial(OfClasses):
 
     Probability of counts k: n! times the product of p[i] ** k[i] / k[i]!.
 
-    Parameters
-    ----------
-    total_count : int, default 1
-        Number of draws n.
+    total_count: Number of draws n.
     """
 
     total_count: int

@@ -24,14 +24,9 @@ from minigrad.runtime.tensor import Tensor, describe
 class Independent(Distribution):
     """Reinterpret the last batch dims of a distribution as event dims, so that `log_prob` sums over these dims.
 
-    Parameters
-    ----------
-    base_distribution : Distribution
-        The distribution of the elements.
-    reinterpreted_batch_ndims : int
-        Number of batch dims that become event dims.
-    validate_args : bool, optional
-        Has no effect, because the parameters of `base_distribution` were already checked.
+    base_distribution: The distribution of the elements.
+    reinterpreted_batch_ndims: Number of batch dims that become event dims.
+    validate_args: Has no effect, because the parameters of `base_distribution` were already checked.
 
     Raises
     ------
@@ -212,10 +207,7 @@ class TransformedDistribution(Distribution):
 class LogNormal(TransformedDistribution):
     """Define the distributions of exp(x) for normally distributed x, one per element of the parameters.
 
-    Parameters
-    ----------
-    loc, scale : Tensor or float
-        Mean of x, and its standard deviation, which is positive.
+    loc and scale: Mean of x, and its standard deviation, which is positive.
 
     Examples
     --------
@@ -241,10 +233,7 @@ class LogNormal(TransformedDistribution):
 class LogisticNormal(TransformedDistribution):
     """Define distributions of weights with the sum 1: the broken stick of normal numbers.
 
-    Parameters
-    ----------
-    loc, scale : Tensor or float
-        Means and standard deviations of the normal numbers, of shape (..., n - 1) for n weights.
+    loc and scale: Means and standard deviations of the normal numbers, of shape (..., n - 1) for n weights.
     """
 
     arg_constraints = Normal.arg_constraints
@@ -263,14 +252,9 @@ class LogisticNormal(TransformedDistribution):
 class MixtureSameFamily(Distribution):
     """Define mixtures: a class selects one of several distributions, from which a sample is drawn.
 
-    Parameters
-    ----------
-    mixture_distribution : Categorical
-        The distribution of the class, with the batch shape of the mixture.
-    component_distribution : Distribution
-        The distributions of all classes, whose last batch dim is the class.
-    validate_args : bool, optional
-        Whether to check values.
+    mixture_distribution: The distribution of the class, with the batch shape of the mixture.
+    component_distribution: The distributions of all classes, whose last batch dim is the class.
+    validate_args: Whether to check values.
     """
 
     def __init__(

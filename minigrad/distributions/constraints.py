@@ -63,14 +63,9 @@ class _Dependent(Constraint):
 class dependent_property(property, _Dependent):
     """Declare a property whose value is a constraint that depends on the parameters of the distribution.
 
-    Parameters
-    ----------
-    fn : callable, optional
-        The method that returns the constraint; without it, the result is a decorator.
-    is_discrete : bool, optional
-        Whether the set is discrete, if this does not depend on the parameters.
-    event_dim : int, optional
-        Number of last dims that form one value, if this does not depend on the parameters.
+    fn: The method that returns the constraint; without it, the result is a decorator.
+    is_discrete: Whether the set is discrete, if this does not depend on the parameters.
+    event_dim: Number of last dims that form one value, if this does not depend on the parameters.
     """
 
     def __init__(
@@ -103,12 +98,8 @@ def is_dependent(constraint: Any) -> bool:
 class independent(Constraint):
     """Reinterpret the last dims of a constraint as dims of one value, all of whose elements must be in the set.
 
-    Parameters
-    ----------
-    base_constraint : Constraint
-        The constraint of the elements.
-    reinterpreted_batch_ndims : int
-        Number of dims that become event dims.
+    base_constraint: The constraint of the elements.
+    reinterpreted_batch_ndims: Number of dims that become event dims.
     """
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
@@ -221,14 +212,9 @@ class multinomial(Constraint):
 class cat(Constraint):
     """The tensors whose parts along a dim are in different sets.
 
-    Parameters
-    ----------
-    cseq : sequence of Constraint
-        One set per part.
-    dim : int, default 0
-        The dim along which the parts are concatenated.
-    lengths : sequence of int, optional
-        Lengths of the parts; all are 1 by default.
+    cseq: One set per part.
+    dim: The dim along which the parts are concatenated.
+    lengths: Lengths of the parts; all are 1 by default.
     """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
@@ -246,12 +232,8 @@ class cat(Constraint):
 class stack(cat):
     """The tensors whose slices along a dim are in different sets.
 
-    Parameters
-    ----------
-    cseq : sequence of Constraint
-        One set per slice.
-    dim : int, default 0
-        The dim of the slices.
+    cseq: One set per slice.
+    dim: The dim of the slices.
     """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:

@@ -22,10 +22,7 @@ from minigrad.runtime.tensor import Tensor
 class Bernoulli(Odds, ExponentialFamily):
     """Define Bernoulli distributions, one per element of the parameter: 1 with a given probability, otherwise 0.
 
-    Parameters
-    ----------
-    probs : Tensor or float, optional
-        Probability of the value 1.
+    probs: Probability of the value 1.
 
     Raises
     ------
@@ -136,10 +133,7 @@ class Geometric(Odds):
 
     Probability of k: (1 - p)**k * p.
 
-    Parameters
-    ----------
-    probs : Tensor or float, optional
-        Probability p of a success, which is positive.
+    probs: Probability p of a success, which is positive.
     """
 
     support = constraints.nonnegative_integer
@@ -222,10 +216,7 @@ class Poisson(Elementwise, ExponentialFamily):
 
     Probability of k: rate**k * exp(-rate) / k!.
 
-    Parameters
-    ----------
-    rate : Tensor or float
-        Mean, which is at least 0.
+    rate: Mean, which is at least 0.
 
     Examples
     --------

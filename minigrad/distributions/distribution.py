@@ -23,16 +23,11 @@ class Distribution:
     One object represents a batch of independent distributions, one per index of `batch_shape`.  The parameters are
     attributes whose shapes begin with `batch_shape`, which is how `expand` finds them.
 
-    Parameters
-    ----------
-    batch_shape : tuple of int
-        Shape of the parameters.
-    event_shape : tuple of int
-        Shape of one sample.
-    validate_args : bool, optional
-        Whether to raise ArgumentError for parameters outside their domains and values outside the support. As in
-        PyTorch, the default is True, and False under `python -O`. Nothing is checked while `mg.jit` records or another
-        transform runs, because no values can be read there.
+    batch_shape: Shape of the parameters.
+    event_shape: Shape of one sample.
+    validate_args: Whether to raise ArgumentError for parameters outside their domains and values outside the support.
+    As in PyTorch, the default is True, and False under `python -O`. Nothing is checked while `mg.jit` records or
+    another transform runs, because no values can be read there.
 
     Raises
     ------
@@ -271,12 +266,8 @@ class LocationScale(Elementwise):
 class Odds(Distribution):
     """The base class of distributions with the probability of an outcome as `probs`, or its log odds as `logits`.
 
-    Parameters
-    ----------
-    probs : Tensor or float, optional
-        Probability of the outcome.
-    logits : Tensor or float, optional
-        Logarithm of the odds, instead of `probs`.
+    probs: Probability of the outcome.
+    logits: Logarithm of the odds, instead of `probs`.
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}

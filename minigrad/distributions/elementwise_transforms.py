@@ -29,10 +29,7 @@ class ExpTransform(Transform):
 class PowerTransform(Transform):
     """The transform x ** exponent of positive numbers.
 
-    Parameters
-    ----------
-    exponent : Tensor or float
-        The exponent, which is not 0.
+    exponent: The exponent, which is not 0.
     """
 
     bijective = True
@@ -109,12 +106,8 @@ class AbsTransform(Transform):
 class AffineTransform(Transform):
     """Map x to loc + scale * x.
 
-    Parameters
-    ----------
-    loc, scale : Tensor or float
-        Offset and factor of the transform.
-    event_dim : int, default 0
-        Number of last dims that belong to one sample.
+    loc and scale: Offset and factor of the transform.
+    event_dim: Number of last dims that belong to one sample.
     """
 
     bijective = True

@@ -35,10 +35,7 @@ FORMULAS: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
 def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Callable[[Any], Any]:
     """Return a decorator that registers the divergence of two classes of distributions for `kl_divergence`.
 
-    Parameters
-    ----------
-    type_p, type_q : type
-        Subclasses of Distribution. A formula of a subclass takes precedence.
+    type_p and type_q: Subclasses of Distribution. A formula of a subclass takes precedence.
 
     Returns
     -------
@@ -66,10 +63,7 @@ def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Calla
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """Return the Kullback-Leibler divergence: the mean of `p.log_prob(x) - q.log_prob(x)` over samples x of p.
 
-    Parameters
-    ----------
-    p, q : Distribution
-        Two distributions.
+    p and q: Two distributions.
 
     Returns
     -------

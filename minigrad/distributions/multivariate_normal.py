@@ -131,12 +131,8 @@ def mahalanobis(factor: Tensor, off: Tensor) -> Tensor:
 class LowRankMultivariateNormal(NormalVector):
     """Define normal distributions of vectors with the covariance `cov_factor @ cov_factor.mT + diag(cov_diag)`.
 
-    Parameters
-    ----------
-    cov_factor : Tensor
-        Factor of the covariance, of shape (..., n, k) with a small k.
-    cov_diag : Tensor
-        Positive numbers, of shape (..., n).
+    cov_factor: Factor of the covariance, of shape (..., n, k) with a small k.
+    cov_diag: Positive numbers, of shape (..., n).
 
     Notes
     -----

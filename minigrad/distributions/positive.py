@@ -22,10 +22,7 @@ class Exponential(Elementwise, ExponentialFamily):
 
     Density: rate * exp(-rate * x) for x of at least 0.
 
-    Parameters
-    ----------
-    rate : Tensor or float
-        Inverse of the mean, which is positive.
+    rate: Inverse of the mean, which is positive.
 
     Examples
     --------
@@ -53,12 +50,8 @@ class Gamma(Elementwise, ExponentialFamily):
 
     Density: rate**c * x**(c - 1) * exp(-rate * x) / gamma(c) with c = concentration.
 
-    Parameters
-    ----------
-    concentration : Tensor or float
-        Shape of the distribution, which is positive.
-    rate : Tensor or float
-        Inverse of the scale, which is positive.
+    concentration: Shape of the distribution, which is positive.
+    rate: Inverse of the scale, which is positive.
 
     References
     ----------
@@ -100,10 +93,7 @@ class Gamma(Elementwise, ExponentialFamily):
 class Chi2(Gamma):
     """Define chi-squared distributions: sums of the squares of `df` standard normal numbers.
 
-    Parameters
-    ----------
-    df : Tensor or float
-        Degrees of freedom, which are positive.
+    df: Degrees of freedom, which are positive.
     """
 
     arg_constraints = {"df": constraints.positive}
@@ -118,12 +108,8 @@ class InverseGamma(Elementwise):
 
     Density: rate**c * x**(-c - 1) * exp(-rate / x) / gamma(c) with c = concentration.
 
-    Parameters
-    ----------
-    concentration : Tensor or float
-        Shape of the distribution, which is positive.
-    rate : Tensor or float
-        Scale of the distribution, which is positive.
+    concentration: Shape of the distribution, which is positive.
+    rate: Scale of the distribution, which is positive.
     """
 
     has_rsample = True
@@ -154,10 +140,7 @@ class InverseGamma(Elementwise):
 class FisherSnedecor(Elementwise):
     """Define F-distributions: quotients of two chi-squared numbers, each divided by its degrees of freedom.
 
-    Parameters
-    ----------
-    df1, df2 : Tensor or float
-        Degrees of freedom of the numerator and the denominator, which are positive.
+    df1 and df2: Degrees of freedom of the numerator and the denominator, which are positive.
     """
 
     has_rsample = True

@@ -25,10 +25,7 @@ from minigrad.runtime.tensor import Tensor, describe
 class Wishart(Covariance):
     """Define Wishart distributions of matrices: sums of `df` outer products of normal vectors.
 
-    Parameters
-    ----------
-    df : Tensor or float
-        Degrees of freedom, above n - 1.
+    df: Degrees of freedom, above n - 1.
 
     References
     ----------
@@ -102,12 +99,8 @@ class LKJCholesky(Distribution):
 
     Density of the matrix: proportional to its determinant ** (concentration - 1).
 
-    Parameters
-    ----------
-    dim : int
-        Number of rows n, at least 2.
-    concentration : Tensor or float, default 1.0
-        Positive number; 1 is the uniform distribution of correlation matrices.
+    dim: Number of rows n, at least 2.
+    concentration: Positive number; 1 is the uniform distribution of correlation matrices.
 
     References
     ----------

@@ -24,12 +24,8 @@ class Normal(LocationScale, ExponentialFamily):
 
     Density: exp(-((x - loc) / scale)**2 / 2) / (scale * sqrt(2 pi)).
 
-    Parameters
-    ----------
-    loc : Tensor or float
-        Mean of the distribution.
-    scale : Tensor or float
-        Standard deviation of the distribution, which is positive.
+    loc: Mean of the distribution.
+    scale: Standard deviation of the distribution, which is positive.
 
     Examples
     --------
@@ -59,12 +55,8 @@ class Laplace(LocationScale):
 
     Density: exp(-|x - loc| / scale) / (2 scale).
 
-    Parameters
-    ----------
-    loc : Tensor or float
-        Mean of the distribution.
-    scale : Tensor or float
-        Mean distance of a sample from `loc`, which is positive.
+    loc: Mean of the distribution.
+    scale: Mean distance of a sample from `loc`, which is positive.
 
     Examples
     --------
@@ -97,12 +89,8 @@ class Cauchy(LocationScale):
 
     Density: 1 / (pi * scale * (1 + ((x - loc) / scale)**2)).
 
-    Parameters
-    ----------
-    loc : Tensor or float
-        Median of the distribution.
-    scale : Tensor or float
-        Half the interquartile range, which is positive.
+    loc: Median of the distribution.
+    scale: Half the interquartile range, which is positive.
 
     Examples
     --------
@@ -125,12 +113,8 @@ class Gumbel(LocationScale):
 
     Density: exp(z - exp(z)) / scale with z = (loc - x) / scale.
 
-    Parameters
-    ----------
-    loc : Tensor or float
-        Mode of the distribution.
-    scale : Tensor or float
-        Positive scale of the distribution; the standard deviation is scale * pi / sqrt(6).
+    loc: Mode of the distribution.
+    scale: Positive scale of the distribution; the standard deviation is scale * pi / sqrt(6).
 
     Examples
     --------
@@ -157,10 +141,7 @@ class Uniform(Elementwise):
 
     Density: 1 / (high - low) from low to high.
 
-    Parameters
-    ----------
-    low, high : Tensor or float
-        Lower and upper bound; `high` itself does not occur.
+    low and high: Lower and upper bound; `high` itself does not occur.
 
     Raises
     ------
@@ -198,12 +179,8 @@ class VonMises(Elementwise):
 
     Density: exp(concentration * cos(x - loc)) / (2 pi I0(concentration)) for x from -pi to pi.
 
-    Parameters
-    ----------
-    loc : Tensor or float
-        Mean angle in radians.
-    concentration : Tensor or float
-        Approximately the inverse of the variance; positive.
+    loc: Mean angle in radians.
+    concentration: Approximately the inverse of the variance; positive.
 
     References
     ----------

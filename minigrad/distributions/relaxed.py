@@ -23,12 +23,8 @@ from minigrad.runtime.tensor import Tensor
 class LogitRelaxedBernoulli(Odds):
     """Define the distributions of the log odds of `RelaxedBernoulli` samples.
 
-    Parameters
-    ----------
-    temperature : Tensor or float
-        Positive number; samples approach 0 and 1 as it approaches 0.
-    probs : Tensor or float, optional
-        Probability of 1.
+    temperature: Positive number; samples approach 0 and 1 as it approaches 0.
+    probs: Probability of 1.
     """
 
     has_rsample = True
@@ -55,10 +51,7 @@ class LogitRelaxedBernoulli(Odds):
 class Relaxed(TransformedDistribution):
     """The base class of relaxations whose samples are transforms of samples of another relaxation.
 
-    Parameters
-    ----------
-    temperature : Tensor or float
-        Positive number; samples approach the values without relaxation as it approaches 0.
+    temperature: Positive number; samples approach the values without relaxation as it approaches 0.
     """
 
     has_rsample = True
@@ -78,14 +71,9 @@ class Relaxed(TransformedDistribution):
 class RelaxedBernoulli(Relaxed):
     """Define distributions of numbers from 0 to 1 near Bernoulli samples, whose samples have gradients.
 
-    Parameters
-    ----------
-    temperature : Tensor or float
-        Positive number; samples approach 0 and 1 as it approaches 0.
-    probs : Tensor or float, optional
-        Probability of 1.
-    logits : Tensor or float, optional
-        Logarithm of the odds, instead of `probs`.
+    temperature: Positive number; samples approach 0 and 1 as it approaches 0.
+    probs: Probability of 1.
+    logits: Logarithm of the odds, instead of `probs`.
     """
 
     arg_constraints = Odds.arg_constraints

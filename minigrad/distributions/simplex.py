@@ -23,10 +23,7 @@ class Dirichlet(ExponentialFamily):
 
     Density: the product of x[i] ** (concentration[i] - 1), divided by the multivariate beta function.
 
-    Parameters
-    ----------
-    concentration : Tensor
-        Positive numbers, of shape (..., n); the mean is proportional to them.
+    concentration: Positive numbers, of shape (..., n); the mean is proportional to them.
 
     References
     ----------
@@ -82,12 +79,8 @@ class Beta(Elementwise, ExponentialFamily):
 
     Density: x ** (concentration1 - 1) * (1 - x) ** (concentration0 - 1), divided by the beta function.
 
-    Parameters
-    ----------
-    concentration1 : Tensor or float
-        Weight of 1, which is positive; `alpha` in most books.
-    concentration0 : Tensor or float
-        Weight of 0, which is positive; `beta` in most books.
+    concentration1: Weight of 1, which is positive; `alpha` in most books.
+    concentration0: Weight of 0, which is positive; `beta` in most books.
     """
 
     has_rsample = True
@@ -117,12 +110,8 @@ class Kumaraswamy(Elementwise):
 
     Density: a * b * x**(a - 1) * (1 - x**a) ** (b - 1).
 
-    Parameters
-    ----------
-    concentration1 : Tensor or float
-        The exponent a, which is positive.
-    concentration0 : Tensor or float
-        The exponent b, which is positive.
+    concentration1: The exponent a, which is positive.
+    concentration0: The exponent b, which is positive.
     """
 
     has_rsample = True
@@ -167,12 +156,8 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
 
     Density: proportional to probs**x * (1 - probs) ** (1 - x).
 
-    Parameters
-    ----------
-    probs : Tensor or float, optional
-        Parameter from 0 to 1, which is not the mean.
-    lims : tuple of float, default (0.499, 0.501)
-        Limits between which the formulas are replaced by their Taylor series at 0.5.
+    probs: Parameter from 0 to 1, which is not the mean.
+    lims: Limits between which the formulas are replaced by their Taylor series at 0.5.
 
     References
     ----------

@@ -23,14 +23,9 @@ class StudentT(Elementwise):
 
     Density: proportional to (1 + z**2 / df) ** (-(df + 1) / 2) with z = (x - loc) / scale.
 
-    Parameters
-    ----------
-    df : Tensor or float
-        Degrees of freedom, which are positive.
-    loc : Tensor or float, default 0.0
-        Mode of the distribution.
-    scale : Tensor or float, default 1.0
-        Factor of z.
+    df: Degrees of freedom, which are positive.
+    loc: Mode of the distribution.
+    scale: Factor of z.
     """
 
     has_rsample = True
@@ -93,10 +88,7 @@ class Half(Distribution):
 class HalfNormal(Half):
     """Define the distributions of |x| for normal numbers x with mean 0, one per element of the parameter.
 
-    Parameters
-    ----------
-    scale : Tensor or float
-        Standard deviation of x.
+    scale: Standard deviation of x.
     """
 
     mean: Any = property(lambda self: self.scale * math.sqrt(2 / math.pi))
@@ -106,10 +98,7 @@ class HalfNormal(Half):
 class HalfCauchy(Half):
     """Define the distributions of |x| for Cauchy numbers x with median 0, one per element of the parameter.
 
-    Parameters
-    ----------
-    scale : Tensor or float
-        Median of the distribution.
+    scale: Median of the distribution.
     """
 
     _whole = Cauchy
@@ -122,12 +111,8 @@ class Pareto(Distribution):
 
     Density: alpha * scale**alpha / x**(alpha + 1).
 
-    Parameters
-    ----------
-    scale : Tensor or float
-        Smallest value, which is positive.
-    alpha : Tensor or float
-        Exponent of the tail, which is positive.
+    scale: Smallest value, which is positive.
+    alpha: Exponent of the tail, which is positive.
     """
 
     has_rsample = True
@@ -165,14 +150,9 @@ class GeneralizedPareto(Elementwise):
     Density: (1 + concentration * z) ** (-1 / concentration - 1) / scale with z = (x - loc) / scale; exp(-z) / scale for
     a concentration of 0.
 
-    Parameters
-    ----------
-    loc : Tensor or float
-        Smallest value.
-    scale : Tensor or float
-        Scale of the distribution, which is positive.
-    concentration : Tensor or float
-        Heaviness of the tail; below 0, the values are at most loc - scale / concentration.
+    loc: Smallest value.
+    scale: Scale of the distribution, which is positive.
+    concentration: Heaviness of the tail; below 0, the values are at most loc - scale / concentration.
     """
 
     has_rsample = True
@@ -224,12 +204,8 @@ class Weibull(Elementwise):
 
     Density: (k / scale) * z**(k - 1) * exp(-z**k) with z = x / scale and k = concentration.
 
-    Parameters
-    ----------
-    scale : Tensor or float
-        Scale of the distribution, which is positive.
-    concentration : Tensor or float
-        Shape of the distribution, which is positive; 1 is the exponential distribution.
+    scale: Scale of the distribution, which is positive.
+    concentration: Shape of the distribution, which is positive; 1 is the exponential distribution.
     """
 
     has_rsample = True

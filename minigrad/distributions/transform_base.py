@@ -22,10 +22,7 @@ from minigrad.runtime.tensor import Tensor
 class Transform:
     """An invertible transform of tensors.
 
-    Parameters
-    ----------
-    cache_size : int, default 0
-        If 1, the inverse of the last result is the same tensor from which the result was computed.
+    cache_size: If 1, the inverse of the last result is the same tensor from which the result was computed.
     """
 
     bijective = False
@@ -175,10 +172,7 @@ def _widened(constraint: Any, event_dim: int) -> Any:
 class ComposeTransform(Transform):
     """Compose several transforms, which are applied in order.
 
-    Parameters
-    ----------
-    parts : sequence of Transform
-        Transforms in the order in which they are applied.
+    parts: Transforms in the order in which they are applied.
     """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
@@ -260,12 +254,8 @@ class ComposeTransform(Transform):
 class IndependentTransform(Transform):
     """Reinterpret the last dims of a transform as event dims, over which log determinants are summed.
 
-    Parameters
-    ----------
-    base_transform : Transform
-        The transform of the elements.
-    reinterpreted_batch_ndims : int
-        Number of dims that become event dims.
+    base_transform: The transform of the elements.
+    reinterpreted_batch_ndims: Number of dims that become event dims.
     """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:

@@ -107,10 +107,7 @@ def formula(compute: Callable[..., Any]) -> Any:
 class lazy_property:
     """Compute an attribute at its first use, with gradients, and store the value in the object.
 
-    Parameters
-    ----------
-    method : callable
-        The method that computes the value.
+    method: The method that computes the value.
     """
 
     def __init__(self, method: Callable[[Any], Any]) -> None:
@@ -128,10 +125,7 @@ class lazy_property:
 def clamp_probs(probs: Tensor) -> Tensor:
     """Return probabilities limited to [eps, 1 - eps] with the eps of the dtype, so that their logarithms are finite.
 
-    Parameters
-    ----------
-    probs : Tensor
-        Probabilities.
+    probs: Probabilities.
 
     Returns
     -------
@@ -145,12 +139,8 @@ def clamp_probs(probs: Tensor) -> Tensor:
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     """Return the logarithms of probabilities, or the log odds of binary probabilities, after `clamp_probs`.
 
-    Parameters
-    ----------
-    probs : Tensor
-        Probabilities.
-    is_binary : bool, default False
-        Whether each element is the probability of 1, instead of the last dim containing all probabilities.
+    probs: Probabilities.
+    is_binary: Whether each element is the probability of 1, instead of the last dim containing all probabilities.
 
     Returns
     -------
@@ -164,12 +154,8 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     """Return the softmax over the last dim, or the sigmoid of binary log odds.
 
-    Parameters
-    ----------
-    logits : Tensor
-        Logarithms of weights, or log odds.
-    is_binary : bool, default False
-        Whether each element contains log odds.
+    logits: Logarithms of weights, or log odds.
+    is_binary: Whether each element contains log odds.
 
     Returns
     -------
@@ -182,12 +168,8 @@ def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     """Return the elements of the lower triangles of square matrices, row by row.
 
-    Parameters
-    ----------
-    mat : Tensor
-        Matrices, of shape (..., n, n).
-    diag : int, default 0
-        The last diagonal to include, as in `mg.tril`.
+    mat: Matrices, of shape (..., n, n).
+    diag: The last diagonal to include, as in `mg.tril`.
 
     Returns
     -------
@@ -209,12 +191,8 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     """Return the lower triangular matrices whose elements `tril_matrix_to_vec` returns; other elements are 0.
 
-    Parameters
-    ----------
-    vec : Tensor
-        Vectors, of shape (..., k).
-    diag : int, default 0
-        The last diagonal that is filled, as in `mg.tril`.
+    vec: Vectors, of shape (..., k).
+    diag: The last diagonal that is filled, as in `mg.tril`.
 
     Returns
     -------

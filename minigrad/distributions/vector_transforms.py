@@ -18,10 +18,7 @@ from minigrad.ops.shape.joining import cat, stack
 class ReshapeTransform(Transform):
     """Reshape the event dims.
 
-    Parameters
-    ----------
-    in_shape, out_shape : tuple of int
-        Event shapes with equal numbers of elements.
+    in_shape and out_shape: Event shapes with equal numbers of elements.
     """
 
     bijective = True
@@ -175,14 +172,9 @@ class CorrCholeskyTransform(Transform):
 class CatTransform(Transform):
     """Apply different transforms to parts of a tensor along a dim.
 
-    Parameters
-    ----------
-    tseq : sequence of Transform
-        One transform per part.
-    dim : int, default 0
-        The dim along which the parts are concatenated.
-    lengths : sequence of int, optional
-        Lengths of the parts; all are 1 by default.
+    tseq: One transform per part.
+    dim: The dim along which the parts are concatenated.
+    lengths: Lengths of the parts; all are 1 by default.
     """
 
     def __init__(
@@ -234,10 +226,7 @@ class CatTransform(Transform):
 class StackTransform(CatTransform):
     """Apply different transforms to the slices of a tensor along a dim.
 
-    Parameters
-    ----------
-    dim : int, default 0
-        The dim of the slices.
+    dim: The dim of the slices.
     """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:

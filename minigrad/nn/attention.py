@@ -17,11 +17,7 @@ class SDPBackend(Enum):
 def sdpa_kernel(backends: SDPBackend | Sequence[SDPBackend], set_priority: bool = False) -> Iterator[None]:
     """Open a block in which PyTorch uses one of several implementations of attention; here it has no effect.
 
-    Parameters
-    ----------
-    backends : SDPBackend or sequence of SDPBackend
-        The implementations.
-    set_priority : bool, default False
-        Whether their order is the order in which they are tried.
+    backends: The implementations.
+    set_priority: Whether their order is the order in which they are tried.
     """
     yield

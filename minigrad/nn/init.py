@@ -32,12 +32,8 @@ GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3.0, "relu": math.sqrt(2.0
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """Return the factor by which initial values compensate for a nonlinearity.
 
-    Parameters
-    ----------
-    nonlinearity : str
-        Name of a function in `mg.nn.functional`, such as "relu" or "leaky_relu".
-    param : float, optional
-        Negative slope of leaky_relu, 0.01 by default; not used for other functions.
+    nonlinearity: Name of a function in `mg.nn.functional`, such as "relu" or "leaky_relu".
+    param: Negative slope of leaky_relu, 0.01 by default; not used for other functions.
 
     Returns
     -------
@@ -88,12 +84,8 @@ def _fan(tensor: Tensor, mode: str) -> int:
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill a tensor with samples of the uniform distribution between `a` and `b`.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Floating tensor, written in place.
-    a, b : float, default 0.0 and 1.0
-        Lower and upper bound.
+    tensor: Floating tensor, written in place.
+    a and b: Lower and upper bound.
     """
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
@@ -111,14 +103,9 @@ def trunc_normal_(
 ) -> Tensor:  # fmt: skip
     """Fill a tensor with samples of a normal distribution truncated to [a, b].
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Floating tensor, written in place.
-    mean, std : float, default 0.0 and 1.0
-        Mean and standard deviation of the distribution before it is truncated.
-    a, b : float, default -2.0 and 2.0
-        Lower and upper bound.
+    tensor: Floating tensor, written in place.
+    mean and std: Mean and standard deviation of the distribution before it is truncated.
+    a and b: Lower and upper bound.
 
     Notes
     -----
@@ -176,12 +163,8 @@ def dirac_(tensor: Any, groups: int = 1) -> Tensor:
 
     Output channels that have no such input channel are filled with zeros.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Weight of 3, 4 or 5 dims, written in place.
-    groups : int, default 1
-        Number of groups of the convolution.
+    tensor: Weight of 3, 4 or 5 dims, written in place.
+    groups: Number of groups of the convolution.
 
     Raises
     ------
@@ -210,12 +193,8 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
     The matrix has one row per index of dim 0, and all other dims are flattened into its columns.  The rows are
     orthonormal if there are at most as many rows as columns; otherwise the columns are orthonormal.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Floating tensor of at least 2 dims, written in place.
-    gain : float, default 1
-        Factor by which the matrix is multiplied.
+    tensor: Floating tensor of at least 2 dims, written in place.
+    gain: Factor by which the matrix is multiplied.
 
     References
     ----------
@@ -240,14 +219,9 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
 def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """Fill a matrix with samples of the normal distribution with mean 0, and set a fraction of each column to zero.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Floating matrix, written in place.
-    sparsity : float
-        Fraction of zeros in each column.
-    std : float, default 0.01
-        Standard deviation of the other elements.
+    tensor: Floating matrix, written in place.
+    sparsity: Fraction of zeros in each column.
+    std: Standard deviation of the other elements.
 
     References
     ----------
@@ -272,12 +246,8 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Generato
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill a weight with uniform samples of variance `gain**2 * 2 / (fan in + fan out)`.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Weight (out, in, *window), written in place.
-    gain : float, default 1.0
-        Factor of the standard deviation, see `calculate_gain`.
+    tensor: Weight (out, in, *window), written in place.
+    gain: Factor of the standard deviation, see `calculate_gain`.
 
     References
     ----------
@@ -298,16 +268,10 @@ def kaiming_uniform_(
 ) -> Tensor:  # fmt: skip
     """Fill a weight with uniform samples of variance `gain**2 / fan`.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Weight (out, in, *window), written in place.
-    a : float, default 0
-        Negative slope of the nonlinearity, if it is "leaky_relu".
-    mode : {"fan_in", "fan_out"}, default "fan_in"
-        The fan in the formula: "fan_in" preserves the variance in the forward pass, "fan_out" in the backward pass.
-    nonlinearity : str, default "leaky_relu"
-        Nonlinearity after the layer, see `calculate_gain`.
+    tensor: Weight (out, in, *window), written in place.
+    a: Negative slope of the nonlinearity, if it is "leaky_relu".
+    mode: The fan in the formula: "fan_in" preserves the variance in the forward pass, "fan_out" in the backward pass.
+    nonlinearity: Nonlinearity after the layer, see `calculate_gain`.
 
     References
     ----------

@@ -29,10 +29,7 @@ class Adam(Moments):
     In step t, with the gradient g of the parameter p: m = beta1 * m + (1 - beta1) * g,
     v = beta2 * v + (1 - beta2) * g**2, and p = p - lr * m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + eps).
 
-    Parameters
-    ----------
-    amsgrad : bool, default False
-        Whether to use the largest v of all steps so far instead of the current v.
+    amsgrad: Whether to use the largest v of all steps so far instead of the current v.
 
     Raises
     ------
@@ -70,10 +67,7 @@ class Adam(Moments):
 class AdamW(Adam):
     """Minimize a loss with AdamW: Adam with weight decay that shrinks the parameter and does not change the gradient.
 
-    Parameters
-    ----------
-    weight_decay : float, default 0.01
-        Each step multiplies the parameter by 1 - lr * weight_decay.
+    weight_decay: Each step multiplies the parameter by 1 - lr * weight_decay.
 
     References
     ----------
@@ -131,10 +125,7 @@ class Adamax(Moments):
 class NAdam(Moments):
     """Minimize a loss with NAdam: Adam with Nesterov momentum.
 
-    Parameters
-    ----------
-    momentum_decay : float, default 4e-3
-        Decay rate of the difference between the momentum and the first beta.
+    momentum_decay: Decay rate of the difference between the momentum and the first beta.
 
     References
     ----------

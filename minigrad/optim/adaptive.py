@@ -18,12 +18,8 @@ from minigrad.runtime.tensor import Tensor
 class Adagrad(RuleOptimizer):
     """Minimize a loss with Adagrad: each gradient is divided by the root of the sum of all squared gradients so far.
 
-    Parameters
-    ----------
-    lr_decay : float, default 0
-        Decrease of the learning rate: step t uses lr / (1 + (t - 1) * lr_decay).
-    initial_accumulator_value : float, default 0
-        Initial value of the sum of squares.
+    lr_decay: Decrease of the learning rate: step t uses lr / (1 + (t - 1) * lr_decay).
+    initial_accumulator_value: Initial value of the sum of squares.
 
     References
     ----------
@@ -62,14 +58,9 @@ class Adadelta(RuleOptimizer):
 
     The numerator is the root mean square of the previous steps, and the denominator that of the gradients.
 
-    Parameters
-    ----------
-    lr : float or Tensor, default 1.0
-        Factor of each step.
-    rho : float, default 0.9
-        Weight of the previous value in both running means of squares.
-    eps : float, default 1e-6
-        Value added to both means before the root is taken.
+    lr: Factor of each step.
+    rho: Weight of the previous value in both running means of squares.
+    eps: Value added to both means before the root is taken.
 
     References
     ----------
@@ -92,14 +83,9 @@ class Adadelta(RuleOptimizer):
 class RMSprop(RuleOptimizer):
     """Minimize a loss with RMSprop: each gradient is divided by the root of a running mean of squared gradients.
 
-    Parameters
-    ----------
-    alpha : float, default 0.99
-        Weight of the previous value in the running mean of squares.
-    momentum : float, default 0
-        Weight of the previous value in the running sum of steps.
-    centered : bool, default False
-        Whether to divide by the root of the variance, instead of the root of the mean of squares.
+    alpha: Weight of the previous value in the running mean of squares.
+    momentum: Weight of the previous value in the running sum of steps.
+    centered: Whether to divide by the root of the variance, instead of the root of the mean of squares.
 
     References
     ----------
@@ -125,15 +111,10 @@ class RMSprop(RuleOptimizer):
 class Rprop(RuleOptimizer):
     """Minimize a loss with Rprop: each element has its own step size, and only the sign of its gradient is used.
 
-    Parameters
-    ----------
-    lr : float or Tensor, default 1e-2
-        Initial step size of each element.
-    etas : pair of float, default (0.5, 1.2)
-        The first factor shrinks the step size if the sign of the gradient has changed since the last step; the second
-        factor increases the step size if the sign is the same.
-    step_sizes : pair of float, default (1e-6, 50)
-        Smallest and largest step size.
+    lr: Initial step size of each element.
+    etas: The first factor shrinks the step size if the sign of the gradient has changed since the last step; the second
+    factor increases the step size if the sign is the same.
+    step_sizes: Smallest and largest step size.
 
     References
     ----------
@@ -165,16 +146,10 @@ class ASGD(RuleOptimizer):
     The learning rate decreases with the number of steps. For each parameter, `state["ax"]` contains the mean of its
     values from step `t0` on.
 
-    Parameters
-    ----------
-    lr : float or Tensor, default 1e-2
-        Initial learning rate.
-    lambd : float, default 1e-4
-        Weight decay of the parameters, and factor in the decrease of the learning rate.
-    alpha : float, default 0.75
-        Exponent in the decrease of the learning rate.
-    t0 : float, default 1e6
-        Step at which averaging begins.
+    lr: Initial learning rate.
+    lambd: Weight decay of the parameters, and factor in the decrease of the learning rate.
+    alpha: Exponent in the decrease of the learning rate.
+    t0: Step at which averaging begins.
 
     References
     ----------

@@ -76,14 +76,9 @@ def copy_(targets: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
 def total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
     """Compute the norm of all elements of a list of tensors, as if they were one vector.
 
-    Parameters
-    ----------
-    tensors : iterable of Tensor
-        Floating tensors of any shapes.
-    norm_type : float, default 2.0
-        Order of the norm; `math.inf` selects the largest magnitude.
-    error_if_nonfinite : bool, default False
-        Whether to raise an error if the norm is nan or infinite.
+    tensors: Floating tensors of any shapes.
+    norm_type: Order of the norm; `math.inf` selects the largest magnitude.
+    error_if_nonfinite: Whether to raise an error if the norm is nan or infinite.
 
     Returns
     -------

@@ -18,12 +18,8 @@ class SGD(RuleOptimizer):
     Without momentum, a step computes p = p - lr * g for a parameter p with the gradient g. With momentum, it computes
     b = momentum * b + (1 - dampening) * g and p = p - lr * b; in the first step, b is g.
 
-    Parameters
-    ----------
-    momentum : float, default 0
-        Weight of the previous value in the running sum of gradients.
-    dampening : float, default 0
-        Number d such that the running sum adds (1 - d) * g, from the second step on.
+    momentum: Weight of the previous value in the running sum of gradients.
+    dampening: Number d such that the running sum adds (1 - d) * g, from the second step on.
 
     Raises
     ------

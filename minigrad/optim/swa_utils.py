@@ -226,14 +226,9 @@ def tensors_of(model: Any, buffers: bool) -> list[Any]:
 def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
     """Recompute the running means and variances of all batch norms of a model.
 
-    Parameters
-    ----------
-    loader : iterable
-        Batches. The first entry of a tuple or a list is the input.
-    model : Module
-        Model that is called with each batch, in training mode and without recording.
-    device : Device or str, optional
-        Device to which the batches are moved.
+    loader: Batches. The first entry of a tuple or a list is the input.
+    model: Model that is called with each batch, in training mode and without recording.
+    device: Device to which the batches are moved.
     """
     norms = [each for each in model.modules() if hasattr(each, "reset_running_stats")]
     norms = [each for each in norms if getattr(each, "running_mean", None) is not None]

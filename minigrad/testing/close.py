@@ -44,22 +44,16 @@ def assert_close(
 
     Two values are close if abs(actual - expected) <= atol + rtol * abs(expected). Infinities must be equal.
 
-    Parameters
-    ----------
-    actual, expected : Tensor, array, number, sequence or mapping
-        The values. Sequences must have equal lengths and mappings equal keys; their entries are compared in pairs.
-    allow_subclasses : bool, default True
-        Whether a subclass of the other's class is allowed, such as a Var next to a Tensor.
-    rtol, atol : float, optional
-        Relative and absolute tolerance; pass both or neither. The defaults depend on the dtype: 1e-3 and 1e-5 for
-        float16, 1.6e-2 and 1e-5 for bfloat16, 1.3e-6 and 1e-5 for float32 and complex64, 1e-7 and 1e-7 for float64 and
-        complex128, and 0 for others.
-    check_device, check_dtype, check_stride : bool
-        Whether the devices, the dtypes and the strides must be equal; by default the strides need not be.
-    check_layout : bool, default True
-        Has no effect: all tensors are dense.
-    msg : str or function, optional
-        The message, or a function of the generated message that returns it.
+    actual and expected: The values. Sequences must have equal lengths and mappings equal keys; their entries are
+    compared in pairs.
+    allow_subclasses: Whether a subclass of the other's class is allowed, such as a Var next to a Tensor.
+    rtol and atol: Relative and absolute tolerance; pass both or neither. The defaults depend on the dtype: 1e-3 and
+    1e-5 for float16, 1.6e-2 and 1e-5 for bfloat16, 1.3e-6 and 1e-5 for float32 and complex64, 1e-7 and 1e-7 for float64
+    and complex128, and 0 for others.
+    check_device, check_dtype and check_stride: Whether the devices, the dtypes and the strides must be equal; by
+    default the strides need not be.
+    check_layout: Has no effect: all tensors are dense.
+    msg: The message, or a function of the generated message that returns it.
 
     Raises
     ------

@@ -98,34 +98,22 @@ def gradcheck(
 ) -> Report:
     """Compare the gradients of `function` at `inputs` with central differences.
 
-    Parameters
-    ----------
-    function : callable
-        Function that takes the inputs and returns a tensor or a tuple of tensors.
-    inputs : Tensor or sequence
-        Arguments.  Vars are checked and must be float64, float32 or complex; other tensors and values are passed
-        unchanged.  A complex Var or result counts as pairs of real numbers, with a last dim of 2.
-    eps : float, optional
-        Step h of the central differences: 1e-6 by default for float64, 5e-3 for float32.
-    atol : float, optional
-        Absolute tolerance: 1e-6 by default for float64, 2e-3 for float32.
-    rtol : float, optional
-        Relative tolerance: 1e-5 by default for float64, 5e-3 for float32.
-    names : sequence of str, optional
-        Names of the arguments for messages; by default they are read from the signature.
-    every : bool, optional
-        Whether to compare each element.  By default, each element is compared for arguments with up to 64 elements, and
-        larger arguments are compared along random directions.
-    modes : sequence of str, optional
-        Modes to check.  "reverse" is always checked.  "forward" compares forward mode with reverse mode: <u, Jv> must
-        equal <J'u, v> for random u and v, which costs about three calls.  "batched" compares a batch of cotangents
-        under vmap with the single cotangents, and together with "forward" also a batch of tangents.  By default,
-        forward mode is checked if the function supports it; otherwise the report states why it was not checked.
-    name : str, default "gradcheck"
-        Name of the check in messages.
-    backward : bool, default True
-        Whether to check reverse mode.  With False, forward mode alone is compared with difference quotients along
-        random directions, so the function needs no backward pass.
+    function: Function that takes the inputs and returns a tensor or a tuple of tensors.
+    inputs: Arguments.  Vars are checked and must be float64, float32 or complex; other tensors and values are passed
+    unchanged.  A complex Var or result counts as pairs of real numbers, with a last dim of 2.
+    eps: Step h of the central differences: 1e-6 by default for float64, 5e-3 for float32.
+    atol: Absolute tolerance: 1e-6 by default for float64, 2e-3 for float32.
+    rtol: Relative tolerance: 1e-5 by default for float64, 5e-3 for float32.
+    names: Names of the arguments for messages; by default they are read from the signature.
+    every: Whether to compare each element.  By default, each element is compared for arguments with up to 64 elements,
+    and larger arguments are compared along random directions.
+    modes: Modes to check.  "reverse" is always checked.  "forward" compares forward mode with reverse mode: <u, Jv>
+    must equal <J'u, v> for random u and v, which costs about three calls.  "batched" compares a batch of cotangents
+    under vmap with the single cotangents, and together with "forward" also a batch of tangents.  By default, forward
+    mode is checked if the function supports it; otherwise the report states why it was not checked.
+    name: Name of the check in messages.
+    backward: Whether to check reverse mode.  With False, forward mode alone is compared with difference quotients along
+    random directions, so the function needs no backward pass.
 
     Raises
     ------
@@ -203,18 +191,11 @@ def gradgradcheck(
 ) -> Report:
     """Compare the second derivatives of `function`: `gradcheck` of the map (inputs, cotangent) -> gradients.
 
-    Parameters
-    ----------
-    function : callable
-        Function that takes the inputs and returns a tensor or a tuple of tensors.
-    inputs : Tensor or sequence
-        Arguments, as in `gradcheck`.
-    names : sequence of str, optional
-        Names of the arguments for messages; by default they are read from the signature.
-    modes : sequence of str, optional
-        Modes, as in `gradcheck`; "forward" is forward mode over reverse mode.
-    grad_outputs : Tensor or sequence of Tensor, optional
-        One incoming gradient per output; by default they are random.
+    function: Function that takes the inputs and returns a tensor or a tuple of tensors.
+    inputs: Arguments, as in `gradcheck`.
+    names: Names of the arguments for messages; by default they are read from the signature.
+    modes: Modes, as in `gradcheck`; "forward" is forward mode over reverse mode.
+    grad_outputs: One incoming gradient per output; by default they are random.
 
     Raises
     ------

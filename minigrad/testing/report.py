@@ -27,13 +27,9 @@ SCREEN = 32  # largest number of rows and columns of a picture
 class GradcheckError(GradientError, AssertionError):
     """Report that a gradient differs from finite differences.
 
-    Parameters
-    ----------
-    message : str
-        Text of the error; the report is added as a note.
-    **facts
-        Attributes of the error: `argument` and `index` identify the element with the largest excess, `analytic` and
-        `numeric` are its two gradients, and `report` is the Report.
+    message: Text of the error; the report is added as a note.
+    facts: Attributes of the error: `argument` and `index` identify the element with the largest excess, `analytic` and
+    `numeric` are its two gradients, and `report` is the Report.
     """
 
     report: Report | None = None

@@ -25,10 +25,7 @@ LIMIT = 30
 def explain(y: Tensor, limit: int = LIMIT) -> None:
     """Print how y was computed: the layout of its memory, then each recorded op from the first to the last.
 
-    Parameters
-    ----------
-    y : Tensor
-        The tensor to explain.
+    y: The tensor to explain.
     """
     print(explanation(y, limit))
 

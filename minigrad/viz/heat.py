@@ -57,11 +57,8 @@ def tensor(x: Tensor) -> Heat:
     For small tensors, the cells contain numbers. In a larger matrix, a cell represents a block of elements and shows
     the element with the largest magnitude; nan counts as larger than every number, so that every nan is visible.
 
-    Parameters
-    ----------
-    x : Tensor
-        Tensor of any dtype with at most 4 dims. The last two dims are rows and columns; a vector is broken into rows of
-        16 elements.
+    x: Tensor of any dtype with at most 4 dims. The last two dims are rows and columns; a vector is broken into rows of
+    16 elements.
 
     Returns
     -------

@@ -28,19 +28,12 @@ REPORTS = 10  # number of lines of progress in a file or a pipe
 class Log:
     """Record values of a training run at each step, write them to a file, and draw them during the run.
 
-    Parameters
-    ----------
-    path : str or Path, optional
-        File that ends in `.jsonl`, with one JSON object per row, or in `.csv`, with the columns of the first row. An
-        existing file is replaced, and each row is written immediately.
-    total : int, optional
-        Total number of steps, from which the remaining time is estimated.
-    show : bool, default True
-        Whether to draw curves.
-    log : bool, default False
-        Whether the curves are on a logarithmic scale.
-    out : TextIO, optional
-        Stream to which charts in a terminal and lines of progress are written; stderr if None.
+    path: File that ends in `.jsonl`, with one JSON object per row, or in `.csv`, with the columns of the first row. An
+    existing file is replaced, and each row is written immediately.
+    total: Total number of steps, from which the remaining time is estimated.
+    show: Whether to draw curves.
+    log: Whether the curves are on a logarithmic scale.
+    out: Stream to which charts in a terminal and lines of progress are written; stderr if None.
 
     Attributes
     ----------

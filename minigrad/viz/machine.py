@@ -49,11 +49,8 @@ class Listing:
 def kernel(y: Tensor, machine: bool = True) -> Picture:
     """Show the kernels of the op that made y, and the kernels of its backward rules, side by side.
 
-    Parameters
-    ----------
-    machine : bool, default True
-        Whether to show the LLVM IR and the assembly of CPU kernels. Each kernel is compiled again for this, which takes
-        some tenths of a second.
+    machine: Whether to show the LLVM IR and the assembly of CPU kernels. Each kernel is compiled again for this, which
+    takes some tenths of a second.
 
     Raises
     ------

@@ -97,10 +97,7 @@ class Steps:
 def memory(y: Tensor) -> Memory:
     """Plot the bytes that the graph of y holds during the forward and the backward pass, with the peak.
 
-    Parameters
-    ----------
-    y : Tensor
-        Result whose graph is measured.
+    y: Result whose graph is measured.
 
     Raises
     ------

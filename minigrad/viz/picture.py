@@ -24,12 +24,8 @@ from minigrad.errors import ArgumentError
 class Picture:
     """Store a picture as text, as HTML for a notebook, and as SVG if the whole picture is one SVG.
 
-    Parameters
-    ----------
-    html : str, default ""
-        Body of the HTML fragment; if it is empty, the SVG.
-    svg : str, default ""
-        The whole picture as one SVG, or "".
+    html: Body of the HTML fragment; if it is empty, the SVG.
+    svg: The whole picture as one SVG, or "".
     """
 
     def __init__(self, title: str, text: str, html: str = "", svg: str = "") -> None:

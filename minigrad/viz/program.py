@@ -25,10 +25,7 @@ def program(step: Jitted) -> Graph:
     shape, from the launch that writes it to each launch that reads it.  A box names the line of the function, and its
     tooltip shows the text of the line.
 
-    Parameters
-    ----------
-    step : Jitted
-        Function that `mg.jit` returned, after its second call.
+    step: Function that `mg.jit` returned, after its second call.
 
     Returns
     -------

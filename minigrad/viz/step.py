@@ -142,12 +142,8 @@ class Steps:
 def step(y: Tensor, names: Mapping[str, Tensor] | None = None) -> Steps:
     """Trace the backward pass from y, node by node: incoming gradients, rule as a formula, outgoing gradients, sums.
 
-    Parameters
-    ----------
-    y : Tensor
-        Result at which the backward pass starts, with ones as the incoming gradient.
-    names : mapping of str to Tensor, optional
-        Names for Vars without a name; by default the variables of the caller.
+    y: Result at which the backward pass starts, with ones as the incoming gradient.
+    names: Names for Vars without a name; by default the variables of the caller.
 
     Returns
     -------

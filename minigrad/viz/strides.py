@@ -29,10 +29,7 @@ ROW = 24  # number of positions of the buffer per row
 def layout(x: Tensor) -> Picture:
     """Draw the memory and the elements of x, with the formula that maps an index to a position in memory.
 
-    Parameters
-    ----------
-    x : Tensor
-        Tensor to draw. If there are more than 64 positions or elements, only the first ones are shown.
+    x: Tensor to draw. If there are more than 64 positions or elements, only the first ones are shown.
 
     Raises
     ------

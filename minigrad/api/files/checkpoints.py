@@ -30,19 +30,12 @@ TEMPORARY: Final = ".checkpoint-"  # the prefix of the names of unfinished files
 class Checkpoint:
     """Save and restore the state of a training run: call `save` after some steps and `load` at the start.
 
-    Parameters
-    ----------
-    model, optimizer, scheduler, loader : optional
-        Objects with `state_dict()` and `load_state_dict(state)`.
-    generator : Generator, optional
-        Generator from which the program draws random numbers.  The states of the default generators of minigrad, Python
-        and NumPy are always saved.
-    folder : str or path, default "checkpoints"
-        Folder of the files `checkpoint-00000001.safetensors` and so on; the first `save` creates it.
-    keep : int, default 3
-        Number of files to keep; older files are removed after a newer file is on disk.
-    **kwargs
-        Further objects with `state_dict` and `load_state_dict`, or generators, by name.
+    model, optimizer, scheduler and loader: Objects with `state_dict()` and `load_state_dict(state)`.
+    generator: Generator from which the program draws random numbers.  The states of the default generators of minigrad,
+    Python and NumPy are always saved.
+    folder: Folder of the files `checkpoint-00000001.safetensors` and so on; the first `save` creates it.
+    keep: Number of files to keep; older files are removed after a newer file is on disk.
+    kwargs: Further objects with `state_dict` and `load_state_dict`, or generators, by name.
 
     Raises
     ------

@@ -128,15 +128,10 @@ def dlpack_device(x: Tensor) -> tuple[int, int]:
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return a tensor that shares memory with an object of another library.
 
-    Parameters
-    ----------
-    ext_tensor : object
-        Object with `__dlpack__` on the CPU or on a supported device, or with `__cuda_array_interface__`. Earlier work
-        of the other library on its memory completes before minigrad's.
-    device : Device or str, optional
-        Device of the result; by default that of the object.
-    copy : bool, optional
-        True always copies the memory. False raises if a copy is needed. None copies only if it is needed.
+    ext_tensor: Object with `__dlpack__` on the CPU or on a supported device, or with `__cuda_array_interface__`.
+    Earlier work of the other library on its memory completes before minigrad's.
+    device: Device of the result; by default that of the object.
+    copy: True always copies the memory. False raises if a copy is needed. None copies only if it is needed.
 
     Raises
     ------

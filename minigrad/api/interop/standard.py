@@ -177,14 +177,9 @@ def row(start: complex, stop: complex, num: int, endpoint: Any, dtype: Any, devi
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Tensor:
     """Convert numbers, nested lists, an array or a tensor to a tensor.
 
-    Parameters
-    ----------
-    obj : object
-        Numbers, nested lists of numbers, an array or a tensor.
-    device : Device or str, optional
-        Device of the result.
-    copy : bool, optional
-        True always copies, False raises if a copy is necessary, and None (the default) copies only if necessary.
+    obj: Numbers, nested lists of numbers, an array or a tensor.
+    device: Device of the result.
+    copy: True always copies, False raises if a copy is necessary, and None (the default) copies only if necessary.
 
     Returns
     -------
@@ -214,14 +209,9 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
 def astype(x: Tensor, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Tensor:
     """Return x in another dtype.
 
-    Parameters
-    ----------
-    x : Tensor
-        The tensor.
-    copy : bool, default True
-        Whether the result is a copy even if the dtype and the device do not change.
-    device : Device or str, optional
-        Device of the result; by default that of `x`.
+    x: The tensor.
+    copy: Whether the result is a copy even if the dtype and the device do not change.
+    device: Device of the result; by default that of `x`.
 
     Returns
     -------
@@ -245,10 +235,7 @@ def astype(x: Tensor, dtype: Any, /, *, copy: Any = True, device: Any = None) ->
 def nonzero(x: Tensor, /) -> Any:
     """Return the positions of the nonzero elements.
 
-    Parameters
-    ----------
-    x : Tensor
-        Tensor with at least one dim.
+    x: Tensor with at least one dim.
 
     Returns
     -------

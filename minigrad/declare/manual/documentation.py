@@ -30,7 +30,7 @@ def inverted(table: Mapping[str, str]) -> dict[str, str]:
 
 MANUAL = tomllib.loads(Path(__file__).with_name("manual.toml").read_text(encoding="utf-8"))
 OPERANDS, RESULTS, EXAMPLES = inverted(MANUAL["operands"]), inverted(MANUAL["results"]), MANUAL["examples"]
-TYPES = MANUAL["types"]
+TYPES = inverted(MANUAL["types"])
 PARAMETERS = MANUAL["parameters"] | OPERANDS | inverted(MANUAL["functions"])
 __test__ = {name: f">>> import minigrad as mg\n{text}" for name, text in EXAMPLES.items()}  # doctest runs the examples
 WIDTH = 88  # columns of the text, without the indentation by `help`
@@ -109,9 +109,9 @@ def parameter_entry(function: Callable[..., Any], op: Op | None, p: inspect.Para
 def inherited(function: Callable[..., Any], p: inspect.Parameter) -> tuple[str, str]:
     """Return the type and description of a parameter of a class from the docstring of a base class, or ("", "")."""
     bases = function.__mro__[1:] if isinstance(function, type) else ()
-    texts = [str(base.__doc__) for base in bases if base.__doc__ and base.__module__.startswith("minigrad.")]
-    entries = (Text(inspect.cleandoc(text), [p.name]).described.get(p.name) for text in texts)
-    return next((entry for entry in entries if entry is not None), ("", ""))
+    ours = [base for base in bases if base.__doc__ and base.__module__.startswith("minigrad.")]
+    texts = (Text(inspect.cleandoc(str(base.__doc__)), [p.name, *[own.name for own in visible(base)]]) for base in ours)
+    return next((text.described[p.name] for text in texts if p.name in text.described), ("", ""))
 
 
 def of_called(function: Callable[..., Any], p: inspect.Parameter) -> Any:
@@ -133,7 +133,7 @@ def type_text(annotation: Any, role: Role | None) -> str:
     text = str(plain(annotation))
     if "Annotated[" in text:
         return f"{role.type} | None" if role is not None and "Optional" in text else role.type if role else "Any"
-    return text if isinstance(annotation, str) else shorter(text)
+    return TYPES.get(text, text) if isinstance(annotation, str) else shorter(text)
 
 
 def described(function: Callable[..., Any], op: Op | None, p: inspect.Parameter, role: Role | None) -> str:

@@ -32,14 +32,9 @@ class Activation(FromFunction):
 class Threshold(Activation, of=F.threshold):
     """Keep elements above a threshold, and replace all other elements by `value`.
 
-    Parameters
-    ----------
-    threshold : float
-        Elements that are greater than this value are kept.
-    value : float
-        Value that replaces each other element.
-    inplace : bool, default False
-        Whether the result is written into the input.
+    threshold: Elements that are greater than this value are kept.
+    value: Value that replaces each other element.
+    inplace: Whether the result is written into the input.
 
     Examples
     --------
@@ -215,14 +210,9 @@ class Softshrink(Activation, of=F.softshrink):
 class PReLU(Module):
     """Return x for positive elements, and weight * x for all other elements; the weight is a parameter.
 
-    Parameters
-    ----------
-    num_parameters : int, default 1
-        Number of weights: 1, or the number of channels (the length of dim 1).
-    init : float, default 0.25
-        Initial value of the weights.
-    device, dtype : optional
-        Device and dtype of the parameter.
+    num_parameters: Number of weights: 1, or the number of channels (the length of dim 1).
+    init: Initial value of the weights.
+    device and dtype: Device and dtype of the parameter.
     """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:

@@ -34,18 +34,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     each frequent class and one entry for each cluster. A second softmax chooses the class inside a cluster; it is
     computed only for the examples whose target is in this cluster.
 
-    Parameters
-    ----------
-    in_features : int
-        Number of features of an example.
-    n_classes : int
-        Number of classes.
-    cutoffs : sequence of int
-        First class of each cluster. The cutoffs increase and are between 1 and n_classes - 1.
-    div_value : float, default 4.0
-        Cluster i, counted from 0, first projects an example to in_features // div_value ** (i + 1) features.
-    head_bias : bool, default False
-        Whether the head has a bias.
+    in_features: Number of features of an example.
+    n_classes: Number of classes.
+    cutoffs: First class of each cluster. The cutoffs increase and are between 1 and n_classes - 1.
+    div_value: Cluster i, counted from 0, first projects an example to in_features // div_value ** (i + 1) features.
+    head_bias: Whether the head has a bias.
 
     Raises
     ------

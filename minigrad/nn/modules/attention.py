@@ -20,20 +20,12 @@ class MultiheadAttention(Heads, Module):
     Each head projects its inputs to embed_dim / num_heads elements and computes softmax(q @ k.T / sqrt(head_dim)) @ v.
     The results of the heads are concatenated and projected again.
 
-    Parameters
-    ----------
-    embed_dim : int
-        Length of queries and of the result.
-    num_heads : int
-        Number of heads; it must divide embed_dim.
-    dropout : float, default 0.0
-        Probability that an attention weight is set to 0 in training mode.
-    add_bias_kv : bool, default False
-        Whether to append one trainable key and one trainable value to the sequences.
-    add_zero_attn : bool, default False
-        Whether to append one key and one value that contain zeros.
-    kdim, vdim : int, optional
-        Lengths of keys and values; embed_dim if None.
+    embed_dim: Length of queries and of the result.
+    num_heads: Number of heads; it must divide embed_dim.
+    dropout: Probability that an attention weight is set to 0 in training mode.
+    add_bias_kv: Whether to append one trainable key and one trainable value to the sequences.
+    add_zero_attn: Whether to append one key and one value that contain zeros.
+    kdim and vdim: Lengths of keys and values; embed_dim if None.
 
     References
     ----------

@@ -132,11 +132,8 @@ class BatchNorm1d(_BatchNorm, dims=(2, 3)):
     In training, the mean and variance of the batch are used, and the running statistics are moved towards them. In
     evaluation, the running statistics are used.
 
-    Parameters
-    ----------
-    momentum : float or None, default 0.1
-        Weight of a new batch in the running statistics. With None, the running statistics are the mean over all
-        batches.
+    momentum: Weight of a new batch in the running statistics. With None, the running statistics are the mean over all
+    batches.
 
     References
     ----------

@@ -98,10 +98,7 @@ def states_of(name: str, mode: str, hx: Any) -> State:
 class RNNCellBase(Module):
     """Provide the weights and biases of RNNCell, LSTMCell and GRUCell.
 
-    Parameters
-    ----------
-    num_chunks : int
-        Number of rows of each weight per element of the state: 1 (RNN), 3 (GRU) or 4 (LSTM).
+    num_chunks: Number of rows of each weight per element of the state: 1 (RNN), 3 (GRU) or 4 (LSTM).
     """
 
     def __init__(
@@ -180,10 +177,7 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """Compute one time step of `LSTM`: the next state (h', c') from an input x and the state (h, c).
 
-    Parameters
-    ----------
-    bias : bool, default True
-        Whether the gates have biases.
+    bias: Whether the gates have biases.
     """
 
     def __init__(

@@ -173,10 +173,7 @@ class Sequential(Row):
 class ModuleList(Row):
     """Store modules in a list and register them as children.
 
-    Parameters
-    ----------
-    modules : iterable of Module, optional
-        Initial modules.
+    modules: Initial modules.
 
     Examples
     --------

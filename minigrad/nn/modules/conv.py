@@ -210,17 +210,12 @@ class ConvTranspose1d(_ConvTransposeNd, dims=1, of=F.conv_transpose1d):
     The layer adds each input element, times the weight, to a window of the output. It is the transpose of the linear
     map that `Conv1d` computes without a bias.
 
-    Parameters
-    ----------
-    kernel_size, stride, dilation : int or tuple
-        Arguments of the convolution whose transpose is computed.
-    padding : int or tuple, default 0
-        Number of elements that are removed at both ends.
-    output_padding : int or tuple, default 0
-        Number of elements by which the output is longer at the end. If the stride is larger than 1, `Conv1d` maps
-        inputs of several lengths to the same output length, and this number selects one of these input lengths.
-    padding_mode : {"zeros"}
-        Only "zeros" is possible.
+    kernel_size, stride and dilation: Arguments of the convolution whose transpose is computed.
+    padding: Number of elements that are removed at both ends.
+    output_padding: Number of elements by which the output is longer at the end. If the stride is larger than 1,
+    `Conv1d` maps inputs of several lengths to the same output length, and this number selects one of these input
+    lengths.
+    padding_mode: Only "zeros" is possible.
     """
 
 

@@ -71,21 +71,13 @@ def _sizes(embeddings: Tensor) -> tuple[int, ...]:
 class Embedding(_Table):
     """Return the rows of a trainable table at the positions that an integer tensor contains.
 
-    Parameters
-    ----------
-    padding_idx : int, optional
-        Index of a row that is initially 0 and receives no gradient.
-    max_norm : float, optional
-        Upper bound of the norm of a row. A row that is read and has a larger norm is first rescaled to `max_norm` in
-        place.
-    norm_type : float, default 2.0
-        Order p of the norm for `max_norm`.
-    scale_grad_by_freq : bool, default False
-        Whether the gradient of a row is divided by the number of times that the row occurs in a call.
-    sparse : bool, default False
-        Has no effect: gradients are always dense, with the same values.
-    device, dtype : optional
-        Device and dtype of the table, whose initial values are standard normal.
+    padding_idx: Index of a row that is initially 0 and receives no gradient.
+    max_norm: Upper bound of the norm of a row. A row that is read and has a larger norm is first rescaled to `max_norm`
+    in place.
+    norm_type: Order p of the norm for `max_norm`.
+    scale_grad_by_freq: Whether the gradient of a row is divided by the number of times that the row occurs in a call.
+    sparse: Has no effect: gradients are always dense, with the same values.
+    device and dtype: Device and dtype of the table, whose initial values are standard normal.
 
     Examples
     --------

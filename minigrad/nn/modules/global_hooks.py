@@ -59,10 +59,7 @@ class GlobalHandle(RemovableHandle):
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(module, args)` before each `forward` of any module, before the module's own hooks.
 
-    Parameters
-    ----------
-    hook : callable
-        Function that returns None, or the positional arguments that replace `args`.
+    hook: Function that returns None, or the positional arguments that replace `args`.
 
     Returns
     -------
@@ -77,15 +74,10 @@ def register_module_forward_hook(
 ) -> RemovableHandle:
     """Call `hook(module, args, output)` after each `forward` of any module, before the module's own hooks.
 
-    Parameters
-    ----------
-    hook : callable
-        Function that returns None, or a new output. With `with_kwargs`, it is called as
-        `hook(module, args, kwargs, output)`.
-    with_kwargs : bool, default False
-        Whether the hook receives keyword arguments.
-    always_call : bool, default False
-        Whether the hook also runs after an exception, with None as the output.
+    hook: Function that returns None, or a new output. With `with_kwargs`, it is called as `hook(module, args, kwargs,
+    output)`.
+    with_kwargs: Whether the hook receives keyword arguments.
+    always_call: Whether the hook also runs after an exception, with None as the output.
 
     Returns
     -------

@@ -18,10 +18,7 @@ __all__ = ["Bilinear", "Linear"]
 class Linear(Module):
     """Return x @ weight.T + bias.
 
-    Parameters
-    ----------
-    in_features, out_features : int
-        Lengths of the last dim of the input and of the output.
+    in_features and out_features: Lengths of the last dim of the input and of the output.
 
     Attributes
     ----------
@@ -70,12 +67,9 @@ class Linear(Module):
 class Bilinear(Module):
     """Return x1 @ weight[k] @ x2 + bias[k] for each output k.
 
-    Parameters
-    ----------
-    in1_features, in2_features, out_features : int
-        Lengths of the last dims of the two inputs and of the output.
-    device, dtype : optional
-        Device and dtype of the parameters. Their initial values are uniform in [-b, b] with b = 1 / sqrt(in1_features).
+    in1_features, in2_features and out_features: Lengths of the last dims of the two inputs and of the output.
+    device and dtype: Device and dtype of the parameters. Their initial values are uniform in [-b, b] with b = 1 /
+    sqrt(in1_features).
     """
 
     bias: Any

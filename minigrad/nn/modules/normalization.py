@@ -56,14 +56,9 @@ def as_shape(value: Any) -> tuple[int, ...]:
 class LayerNorm(_Scaled):
     """Normalize over the last dims: (x - mean) / sqrt(variance + eps) * weight + bias.
 
-    Parameters
-    ----------
-    normalized_shape : int or sequence of int
-        Lengths of the dims to normalize over.
-    elementwise_affine : bool, default True
-        Whether there are a weight and a bias of the shape `normalized_shape`.
-    bias : bool, default True
-        Whether there is a bias; only used if `elementwise_affine` is True.
+    normalized_shape: Lengths of the dims to normalize over.
+    elementwise_affine: Whether there are a weight and a bias of the shape `normalized_shape`.
+    bias: Whether there is a bias; only used if `elementwise_affine` is True.
 
     References
     ----------
@@ -97,16 +92,10 @@ class LayerNorm(_Scaled):
 class RMSNorm(Module):
     """Normalize over the last dims: x / sqrt(mean of squares + eps) * weight.
 
-    Parameters
-    ----------
-    normalized_shape : int or sequence of int
-        Lengths of the dims to normalize over.
-    eps : float, optional
-        Value added to the mean of squares; by default the machine epsilon of the dtype.
-    elementwise_affine : bool, default True
-        Whether there is a weight of the shape `normalized_shape`.
-    device, dtype : optional
-        Device and dtype of the weight.
+    normalized_shape: Lengths of the dims to normalize over.
+    eps: Value added to the mean of squares; by default the machine epsilon of the dtype.
+    elementwise_affine: Whether there is a weight of the shape `normalized_shape`.
+    device and dtype: Device and dtype of the weight.
 
     References
     ----------
@@ -144,12 +133,8 @@ class GroupNorm(_Scaled):
 
     The mean and variance of a group are computed over its channels and all dims after the channels.
 
-    Parameters
-    ----------
-    num_groups : int
-        Number of groups; it must divide the number of channels.
-    num_channels : int
-        Number of channels, the length of dim 1.
+    num_groups: Number of groups; it must divide the number of channels.
+    num_channels: Number of channels, the length of dim 1.
 
     References
     ----------

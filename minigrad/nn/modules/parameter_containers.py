@@ -34,10 +34,7 @@ def line(name: Any, value: Any) -> str:
 class ParameterList(Module):
     """Store parameters in a list and register them; other values may be stored as well, and are not trained.
 
-    Parameters
-    ----------
-    values : iterable, optional
-        Initial values. A tensor becomes a parameter.
+    values: Initial values. A tensor becomes a parameter.
 
     Examples
     --------

@@ -171,18 +171,12 @@ class _FractionalMaxPool(FromFunction, of=undefined):
 class FractionalMaxPool2d(_FractionalMaxPool, of=F.fractional_max_pool2d):
     """Return the largest element of each of `output_size` windows of images, at random positions.
 
-    Parameters
-    ----------
-    kernel_size : int or pair of int
-        Size of a window.
-    output_size : int or pair of int, optional
-        Size of the result.
-    output_ratio : float or pair of float, optional
-        Size of the result as a fraction of the size of the images, instead of `output_size`.
-    return_indices : bool, default False
-        Whether to return the index of each maximum as well, for `MaxUnpool2d`.
-    _random_samples : Tensor, optional
-        Uniform random numbers of shape (N, C, 2), stored as a buffer. If None, each call draws new random numbers.
+    kernel_size: Size of a window.
+    output_size: Size of the result.
+    output_ratio: Size of the result as a fraction of the size of the images, instead of `output_size`.
+    return_indices: Whether to return the index of each maximum as well, for `MaxUnpool2d`.
+    _random_samples: Uniform random numbers of shape (N, C, 2), stored as a buffer. If None, each call draws new random
+    numbers.
 
     References
     ----------

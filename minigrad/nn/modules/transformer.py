@@ -60,10 +60,13 @@ def causal(mask: Any, is_causal: bool | None) -> bool:
 class Layer(Module):
     """Implement the common part of encoder and decoder layers: self-attention and two linear layers.
 
-    Parameters
-    ----------
-    d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype
-        The same as for `TransformerEncoderLayer`.
+    d_model: Number of features of each element of the sequence.
+    dim_feedforward: Number of features between the two linear layers.
+    dropout: Probability that dropout sets an element to 0 in training mode.
+    activation: Function between the linear layers: "relu", "gelu" or a function.
+    layer_norm_eps: Value that each LayerNorm adds to the variance.
+    norm_first: Whether LayerNorm is applied to the input of each block, instead of the sum x + B(x).
+    bias: Whether the linear layers, the projections of the attention and the LayerNorms have biases.
     """
 
     count = 2  # number of blocks, each with a norm and a dropout
@@ -119,23 +122,6 @@ class TransformerEncoderLayer(Layer):
 
     A block B, which is the attention or the pair of linear layers, computes norm(x + B(x)) from its input x, or with
     `norm_first` x + B(norm(x)).
-
-    Parameters
-    ----------
-    d_model : int
-        Number of features of each element of the sequence.
-    dim_feedforward : int, default 2048
-        Number of features between the two linear layers.
-    dropout : float, default 0.1
-        Probability that dropout sets an element to 0 in training mode.
-    activation : str or function, default relu
-        Function between the linear layers: "relu", "gelu" or a function.
-    layer_norm_eps : float, default 1e-5
-        Value that each LayerNorm adds to the variance.
-    norm_first : bool, default False
-        Whether LayerNorm is applied to the input of each block, instead of the sum x + B(x).
-    bias : bool, default True
-        Whether the linear layers, the projections of the attention and the LayerNorms have biases.
     """
 
     self_attn: Any
@@ -154,11 +140,6 @@ class TransformerDecoderLayer(Layer):
     """Apply self-attention, attention to the output of an encoder, and two linear layers.
 
     Each of these three blocks has a residual connection and a LayerNorm, as in `TransformerEncoderLayer`.
-
-    Parameters
-    ----------
-    d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype
-        The same as for `TransformerEncoderLayer`.
     """
 
     count = 3
@@ -186,14 +167,9 @@ class TransformerDecoderLayer(Layer):
 class Stack(Module):
     """Call copies of a layer one after another, and then an optional norm.
 
-    Parameters
-    ----------
-    layer : Module
-        The layer to copy.
-    num_layers : int
-        Number of copies.
-    norm : Module, optional
-        Module that is applied to the result.
+    layer: The layer to copy.
+    num_layers: Number of copies.
+    norm: Module that is applied to the result.
     """
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None = None) -> None:
@@ -260,16 +236,11 @@ class TransformerDecoder(Stack):
 class Transformer(Module):
     """Encode a source sequence, and decode a target sequence that attends to the encoded source.
 
-    Parameters
-    ----------
-    d_model : int, default 512
-        Number of features of each element of the sequences.
-    num_encoder_layers, num_decoder_layers : int, default 6
-        Number of layers of the encoder and of the decoder.
-    dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype
-        The same as for `TransformerEncoderLayer`.
-    custom_encoder, custom_decoder : Module, optional
-        Modules that replace the encoder and the decoder.
+    d_model: Number of features of each element of the sequences.
+    num_encoder_layers and num_decoder_layers: Number of layers of the encoder and of the decoder.
+    dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device and dtype: The same as
+    for `TransformerEncoderLayer`.
+    custom_encoder and custom_decoder: Modules that replace the encoder and the decoder.
     """
 
     def __init__(

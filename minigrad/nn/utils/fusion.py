@@ -23,12 +23,8 @@ __all__ = [
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     """Return one convolution that replaces a convolution and the batch normalization after it.
 
-    Parameters
-    ----------
-    conv, bn : Module
-        Layers in evaluation mode; they are not changed.
-    transpose : bool, default False
-        Whether the output channels are dim 1 of the weight, as in a transposed convolution.
+    conv and bn: Layers in evaluation mode; they are not changed.
+    transpose: Whether the output channels are dim 1 of the weight, as in a transposed convolution.
 
     Returns
     -------

@@ -30,10 +30,7 @@ def get_total_norm(
 ) -> Tensor:
     """Return the norm of all elements of several tensors, as if they were one vector.
 
-    Parameters
-    ----------
-    tensors : Tensor or iterable of Tensor
-        The tensors.
+    tensors: The tensors.
 
     Returns
     -------
@@ -70,12 +67,8 @@ def clip_grads_with_norm_(
 ) -> None:
     """Multiply the gradients in place by `min(1, max_norm / (total_norm + 1e-6))`.
 
-    Parameters
-    ----------
-    parameters : Tensor or iterable of Tensor
-        Parameters with gradients.
-    total_norm : Tensor
-        The norm of the gradients, from `get_total_norm`.
+    parameters: Parameters with gradients.
+    total_norm: The norm of the gradients, from `get_total_norm`.
     """
     with no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
@@ -89,10 +82,7 @@ def clip_grad_norm_(
 ) -> Tensor:  # fmt: skip
     """Scale the gradients in place so that their norm, taken as one vector, is at most `max_norm`.
 
-    Parameters
-    ----------
-    parameters : Tensor or iterable of Tensor
-        Parameters with gradients.
+    parameters: Parameters with gradients.
 
     Returns
     -------
@@ -124,12 +114,8 @@ def clip_grad_norm(
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
     """Limit each element of the gradients to [-clip_value, clip_value], in place.
 
-    Parameters
-    ----------
-    parameters : Tensor or iterable of Tensor
-        Parameters with gradients.
-    clip_value : float
-        Upper bound of the magnitude of each element.
+    parameters: Parameters with gradients.
+    clip_value: Upper bound of the magnitude of each element.
     """
     with no_grad():
         for g in gradients_of("clip_grad_value_", parameters):
@@ -142,10 +128,7 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """Return the elements of all parameters as one vector.
 
-    Parameters
-    ----------
-    parameters : iterable of Tensor
-        The parameters, all on one device.
+    parameters: The parameters, all on one device.
 
     Returns
     -------
@@ -175,12 +158,8 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Write the elements of a vector into parameters, in order.
 
-    Parameters
-    ----------
-    vec : Tensor
-        The elements of all parameters.
-    parameters : iterable of Tensor
-        The parameters, written in place.
+    vec: The elements of all parameters.
+    parameters: The parameters, written in place.
 
     Raises
     ------

@@ -48,12 +48,8 @@ class _WeightNorm(Module):
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Parametrize a weight by its lengths and directions: weight = length * direction / norm(direction).
 
-    Parameters
-    ----------
-    module : Module
-        The module, changed in place.
-    dim : int or None, default 0
-        Dim along which each slice has a separate length. With None, the whole weight has one length.
+    module: The module, changed in place.
+    dim: Dim along which each slice has a separate length. With None, the whole weight has one length.
 
     Returns
     -------
@@ -178,10 +174,7 @@ def spectral_norm(
 ) -> Any:
     """Parametrize a weight so that it is divided by its largest singular value at each use.
 
-    Parameters
-    ----------
-    module : Module
-        The module, changed in place.
+    module: The module, changed in place.
 
     Returns
     -------

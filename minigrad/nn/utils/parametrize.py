@@ -203,17 +203,11 @@ def uncomputed(module: Any, name: str) -> None:
 def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Any:
     """Let another module compute a parameter or buffer of a module at each use.
 
-    Parameters
-    ----------
-    module : Module
-        The module that owns the tensor; it is changed in place.
-    tensor_name : str
-        Name of the tensor.
-    parametrization : Module
-        Module whose `forward` maps the original tensor to the parametrized tensor. If it has a method `right_inverse`,
-        this method maps a value of the tensor to an original from which `forward` computes this value.
-    unsafe : bool, default False
-        Whether the parametrization may change dtype and shape.
+    module: The module that owns the tensor; it is changed in place.
+    tensor_name: Name of the tensor.
+    parametrization: Module whose `forward` maps the original tensor to the parametrized tensor. If it has a method
+    `right_inverse`, this method maps a value of the tensor to an original from which `forward` computes this value.
+    unsafe: Whether the parametrization may change dtype and shape.
 
     Returns
     -------
@@ -304,14 +298,9 @@ def type_before_parametrizations(module: Any) -> Any:
 def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
     """Make a parametrized tensor an ordinary parameter or buffer again.
 
-    Parameters
-    ----------
-    module : Module
-        The module, changed in place.
-    tensor_name : str
-        Name of the tensor.
-    leave_parametrized : bool, default True
-        Whether the tensor keeps the computed value. If False, the tensor has its original value.
+    module: The module, changed in place.
+    tensor_name: Name of the tensor.
+    leave_parametrized: Whether the tensor keeps the computed value. If False, the tensor has its original value.
 
     Returns
     -------
@@ -362,14 +351,9 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
 def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: str | None = None) -> Any:
     """Give another module the parametrizations of a module, with the same original tensors.
 
-    Parameters
-    ----------
-    from_module : Module
-        Module with parametrizations; without them, nothing happens.
-    to_module : Module
-        Module that receives them. A tensor that it does not have is created.
-    tensor_name : str, optional
-        Name of one parametrized tensor; by default all are transferred.
+    from_module: Module with parametrizations; without them, nothing happens.
+    to_module: Module that receives them. A tensor that it does not have is created.
+    tensor_name: Name of one parametrized tensor; by default all are transferred.
 
     Returns
     -------

@@ -176,10 +176,7 @@ class Identity(BasePruningMethod):
 class RandomUnstructured(BasePruningMethod):
     """Prune elements at random.
 
-    Parameters
-    ----------
-    amount : int or float
-        Number of elements, or their fraction in [0, 1].
+    amount: Number of elements, or their fraction in [0, 1].
     """
 
     def __init__(self, amount: float) -> None:
@@ -197,10 +194,7 @@ class RandomUnstructured(BasePruningMethod):
 class L1Unstructured(RandomUnstructured):
     """Prune the elements with the smallest absolute values.
 
-    Parameters
-    ----------
-    amount : int or float
-        Number of elements, or their fraction in [0, 1].
+    amount: Number of elements, or their fraction in [0, 1].
     """
 
     def scores(self, t: Tensor) -> Tensor:
@@ -248,12 +242,8 @@ class LnStructured(BasePruningMethod):
 class RandomStructured(LnStructured):
     """Prune slices along a dim at random.
 
-    Parameters
-    ----------
-    amount : int or float
-        Number of slices, or their fraction in [0, 1].
-    dim : int, default -1
-        Dim along which the slices are counted.
+    amount: Number of slices, or their fraction in [0, 1].
+    dim: Dim along which the slices are counted.
     """
 
     def __init__(self, amount: float, dim: int = -1) -> None:
@@ -267,10 +257,7 @@ class RandomStructured(LnStructured):
 class CustomFromMask(BasePruningMethod):
     """Prune the elements where a mask is 0.
 
-    Parameters
-    ----------
-    mask : Tensor
-        Mask in the shape of the parameter.
+    mask: Mask in the shape of the parameter.
     """
 
     PRUNING_TYPE = "global"
@@ -342,16 +329,10 @@ def random_unstructured(module: Any, name: str, amount: float) -> Any:
 def l1_unstructured(module: Any, name: str, amount: float, importance_scores: Tensor | None = None) -> Any:
     """Prune the elements of a parameter with the smallest absolute values, and return the module.
 
-    Parameters
-    ----------
-    module : Module
-        Module with the parameter.
-    name : str
-        Name of the parameter.
-    amount : int or float
-        Number of elements, or their fraction in [0, 1].
-    importance_scores : Tensor, optional
-        Scores that take the place of the parameter's values.
+    module: Module with the parameter.
+    name: Name of the parameter.
+    amount: Number of elements, or their fraction in [0, 1].
+    importance_scores: Scores that take the place of the parameter's values.
 
     Examples
     --------

@@ -108,10 +108,7 @@ for _name, _dtype in NUMBERS.items():
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """Return the inverse of a permutation.
 
-    Parameters
-    ----------
-    permutation : Tensor or None
-        Indices from 0 to n - 1, each once.
+    permutation: Indices from 0 to n - 1, each once.
 
     Returns
     -------
@@ -270,12 +267,8 @@ def pad_packed_sequence(
 ) -> tuple[Tensor, Tensor]:
     """Return packed sequences as a padded tensor, and the lengths of the sequences.
 
-    Parameters
-    ----------
-    sequence : PackedSequence
-        The sequences.
-    total_length : int, optional
-        Number of time steps of the result, at least the length of the longest sequence.
+    sequence: The sequences.
+    total_length: Number of time steps of the result, at least the length of the longest sequence.
 
     Returns
     -------
@@ -312,10 +305,7 @@ def pad_packed_sequence(
 def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Return sequences of different lengths as a packed sequence.
 
-    Parameters
-    ----------
-    sequences : iterable of Tensor
-        Sequences of shape (length, ...).
+    sequences: Sequences of shape (length, ...).
 
     Returns
     -------
@@ -336,10 +326,7 @@ def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> P
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """Return the sequences of a packed sequence as a list.
 
-    Parameters
-    ----------
-    packed_sequences : PackedSequence
-        The sequences.
+    packed_sequences: The sequences.
 
     Returns
     -------

@@ -199,17 +199,11 @@ def histogram(
 ) -> Any:  # fmt: skip
     """Count the elements in each bin, or sum their weights, and return (hist, bin_edges) in the dtype of the input.
 
-    Parameters
-    ----------
-    bins : int or Tensor
-        Number of bins of equal width from range[0] to range[1], by default 100, or a vector of ascending edges.
-    range : sequence of float, optional
-        Ends of the range; by default the smallest and the largest element. If these are equal, the range extends by 0.5
-        to both sides.
-    weight : Tensor, optional
-        Weight of each element, in the shape of the input; by default every element counts as 1.
-    density : bool, default False
-        Whether to divide each bin by the sum of all bins and by its width, so that the integral is 1.
+    bins: Number of bins of equal width from range[0] to range[1], by default 100, or a vector of ascending edges.
+    range: Ends of the range; by default the smallest and the largest element. If these are equal, the range extends by
+    0.5 to both sides.
+    weight: Weight of each element, in the shape of the input; by default every element counts as 1.
+    density: Whether to divide each bin by the sum of all bins and by its width, so that the integral is 1.
 
     Raises
     ------

@@ -167,20 +167,13 @@ def fractional_max_pool2d(
 ) -> Any:  # fmt: skip
     """Return the largest element of each of `output_size` windows of images, at random positions.
 
-    Parameters
-    ----------
-    input : Tensor
-        Images (N, C, H, W), or one image (C, H, W).
-    kernel_size : int or pair of int
-        Size of a window.
-    output_size : int or pair of int, optional
-        Size of the result.
-    output_ratio : float or pair of float, optional
-        Size of the result as a fraction of that of the images, between 0 and 1; an alternative to `output_size`.
-    return_indices : bool, default False
-        Whether to return the row-major position of each element in its plane as well, as `max_pool2d` does.
-    _random_samples : Tensor, optional
-        Random numbers (N, C, 2) between 0 and 1 that replace those of the default generator.
+    input: Images (N, C, H, W), or one image (C, H, W).
+    kernel_size: Size of a window.
+    output_size: Size of the result.
+    output_ratio: Size of the result as a fraction of that of the images, between 0 and 1; an alternative to
+    `output_size`.
+    return_indices: Whether to return the row-major position of each element in its plane as well, as `max_pool2d` does.
+    _random_samples: Random numbers (N, C, 2) between 0 and 1 that replace those of the default generator.
 
     Returns
     -------

@@ -43,26 +43,16 @@ def ctc_loss(
 ) -> Tensor:  # fmt: skip
     """Return the CTC loss: minus the log-probability of each target sequence, over all its alignments with the input.
 
-    Parameters
-    ----------
-    log_probs : Tensor
-        Logarithms of probabilities (T, N, C), or (T, C) of one sequence.
-        T is the number of time steps, N the number of sequences, and C the number of classes. For example, log_softmax
-        computes such logarithms.
-    targets : Tensor
-        Integer labels (N, S), or a vector that contains the labels of all sequences, one sequence after another.
-    input_lengths : Tensor or sequence of int
-        Number of time steps of each sequence, N values of at most T.
-    target_lengths : Tensor or sequence of int
-        Number of labels of each sequence, N values. If `targets` has the labels of several sequences in one vector, a
-        tensor is read on the host; `mg.jit` then needs a sequence of int.
-    blank : int, default 0
-        Class that stands for no label.
-    reduction : str, default "mean"
-        "none", "sum" or "mean". The mean first divides each loss by the length of its target, at least 1.
-    zero_infinity : bool, default False
-        Whether an infinite loss and its gradient are replaced by 0. A loss is infinite if the target is too long for
-        its input.
+    log_probs: Logarithms of probabilities (T, N, C), or (T, C) of one sequence. T is the number of time steps, N the
+    number of sequences, and C the number of classes. For example, log_softmax computes such logarithms.
+    targets: Integer labels (N, S), or a vector that contains the labels of all sequences, one sequence after another.
+    input_lengths: Number of time steps of each sequence, N values of at most T.
+    target_lengths: Number of labels of each sequence, N values. If `targets` has the labels of several sequences in one
+    vector, a tensor is read on the host; `mg.jit` then needs a sequence of int.
+    blank: Class that stands for no label.
+    reduction: "none", "sum" or "mean". The mean first divides each loss by the length of its target, at least 1.
+    zero_infinity: Whether an infinite loss and its gradient are replaced by 0. A loss is infinite if the target is too
+    long for its input.
 
     Returns
     -------

@@ -237,23 +237,14 @@ def embedding_bag(
 ) -> Tensor:  # fmt: skip
     """Return one row per bag: the sum, the mean or the maximum of the rows of `weight` that the bag selects.
 
-    Parameters
-    ----------
-    input : Tensor
-        Row indices: integers (B, n) with one bag per row, or a vector (L,) in which bag k begins at offsets[k].
-    weight : Tensor
-        Matrix (num_embeddings, size) whose rows are selected.
-    offsets : Tensor, optional
-        Start of each bag in a vector `input`: ascending integers (B,) that begin with 0. With `include_last_offset`,
-        there are B + 1 integers, and the last integer is the end of the last bag.
-    mode : str, default "mean"
-        "sum", "mean" or "max". The result of an empty bag is 0.
-    per_sample_weights : Tensor, optional
-        Factor of each row, in the shape of `input`; only with mode "sum".
-    padding_idx : int, optional
-        Row that does not count in any bag.
-    max_norm, norm_type, scale_grad_by_freq, sparse
-        As for `embedding`.
+    input: Row indices: integers (B, n) with one bag per row, or a vector (L,) in which bag k begins at offsets[k].
+    weight: Matrix (num_embeddings, size) whose rows are selected.
+    offsets: Start of each bag in a vector `input`: ascending integers (B,) that begin with 0. With
+    `include_last_offset`, there are B + 1 integers, and the last integer is the end of the last bag.
+    mode: "sum", "mean" or "max". The result of an empty bag is 0.
+    per_sample_weights: Factor of each row, in the shape of `input`; only with mode "sum".
+    padding_idx: Row that does not count in any bag.
+    max_norm, norm_type, scale_grad_by_freq and sparse: As for `embedding`.
 
     Gradient
     --------

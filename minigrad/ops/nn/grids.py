@@ -41,21 +41,14 @@ def grid_sample(
 ) -> Tensor:  # fmt: skip
     """Return the values of images at the positions of a grid.
 
-    Parameters
-    ----------
-    input : Tensor
-        Floats (N, C, H, W) or (N, C, D, H, W).
-    grid : Tensor
-        Positions (N, ..., 2) or (N, ..., 3) with the coordinates x, y and z, in the dtype of `input`; x is along the
-        last dim of the image.
-    mode : str, default "bilinear"
-        "bilinear", which interpolates linearly along each dim; "nearest"; or "bicubic", for images with two dims.
-    padding_mode : str, default "zeros"
-        Value of positions outside the image: "zeros", "border" for the nearest pixel of the image, or "reflection" for
-        the pixel at the position that is reflected at the border.
-    align_corners : bool, optional
-        Whether the coordinates -1 and 1 are the centres of the outer pixels, instead of their outer edges. None stands
-        for False.
+    input: Floats (N, C, H, W) or (N, C, D, H, W).
+    grid: Positions (N, ..., 2) or (N, ..., 3) with the coordinates x, y and z, in the dtype of `input`; x is along the
+    last dim of the image.
+    mode: "bilinear", which interpolates linearly along each dim; "nearest"; or "bicubic", for images with two dims.
+    padding_mode: Value of positions outside the image: "zeros", "border" for the nearest pixel of the image, or
+    "reflection" for the pixel at the position that is reflected at the border.
+    align_corners: Whether the coordinates -1 and 1 are the centres of the outer pixels, instead of their outer edges.
+    None stands for False.
 
     Returns
     -------

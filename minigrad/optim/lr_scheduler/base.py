@@ -22,12 +22,8 @@ EPOCH_DEPRECATION_WARNING = (
 class LRScheduler:
     """Define the base class of the learning rate schedules; a subclass overrides `get_lr`.
 
-    Parameters
-    ----------
-    optimizer : Optimizer
-        The constructor and each `step` overwrite the learning rates in its parameter groups.
-    last_epoch : int, default -1
-        Epoch from which to continue; -1 starts at epoch 0 with the current learning rates of the groups.
+    optimizer: The constructor and each `step` overwrite the learning rates in its parameter groups.
+    last_epoch: Epoch from which to continue; -1 starts at epoch 0 with the current learning rates of the groups.
 
     Attributes
     ----------
@@ -157,10 +153,7 @@ class LRScheduler:
 class WithFunctions(LRScheduler):
     """Define the base class of the schedules that call one function per parameter group.
 
-    Parameters
-    ----------
-    lr_lambda : callable or list of callable
-        Function that maps an epoch to a factor; a list contains one function per group.
+    lr_lambda: Function that maps an epoch to a factor; a list contains one function per group.
     """
 
     unsaved = ("optimizer", "lr_lambdas")

@@ -13,10 +13,7 @@ from minigrad.optim.optimizer import Optimizer
 class CosineAnnealingLR(LRScheduler):
     """Change the learning rate along a cosine with half period `T_max`, from the initial rate to `eta_min` and back.
 
-    Parameters
-    ----------
-    T_max : int
-        Number of epochs from the initial rate to the smallest rate.
+    T_max: Number of epochs from the initial rate to the smallest rate.
 
     References
     ----------
@@ -49,12 +46,8 @@ class CosineAnnealingLR(LRScheduler):
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Lower the learning rate to `eta_min` along half a period of a cosine, and restart from the initial rate.
 
-    Parameters
-    ----------
-    T_0 : int
-        Number of epochs of the first run.
-    T_mult : int, default 1
-        Ratio of the length of each run to the length of the previous run.
+    T_0: Number of epochs of the first run.
+    T_mult: Ratio of the length of each run to the length of the previous run.
 
     References
     ----------

@@ -45,10 +45,7 @@ class MultiplicativeLR(WithFunctions):
 class StepLR(LRScheduler):
     """Multiply the learning rate by gamma every `step_size` epochs.
 
-    Parameters
-    ----------
-    step_size : int
-        Number of epochs between two changes.
+    step_size: Number of epochs between two changes.
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
@@ -69,10 +66,7 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """Multiply the learning rate by gamma at the epochs in `milestones`.
 
-    Parameters
-    ----------
-    milestones : iterable of int
-        Epochs at which the rate changes; an epoch that occurs twice changes the rate twice.
+    milestones: Epochs at which the rate changes; an epoch that occurs twice changes the rate twice.
     """
 
     def __init__(
@@ -96,12 +90,8 @@ class MultiStepLR(LRScheduler):
 class ConstantLR(LRScheduler):
     """Multiply the initial learning rate by a factor for `total_iters` epochs; then use the initial rate.
 
-    Parameters
-    ----------
-    factor : float, default 1/3
-        Factor of the initial rate, greater than 0 and at most 1.
-    total_iters : int, default 5
-        Number of epochs in which the factor applies.
+    factor: Factor of the initial rate, greater than 0 and at most 1.
+    total_iters: Number of epochs in which the factor applies.
     """
 
     def __init__(
@@ -128,12 +118,9 @@ class ConstantLR(LRScheduler):
 class LinearLR(LRScheduler):
     """Multiply the initial learning rate by a factor that changes linearly over `total_iters` epochs.
 
-    Parameters
-    ----------
-    start_factor, end_factor : float, default 1/3 and 1
-        Factors at the first epoch and after `total_iters` epochs. The first is in (0, 1], the second in [0, 1].
-    total_iters : int, default 5
-        Number of epochs in which the factor changes.
+    start_factor and end_factor: Factors at the first epoch and after `total_iters` epochs. The first is in (0, 1], the
+    second in [0, 1].
+    total_iters: Number of epochs in which the factor changes.
     """
 
     def __init__(
@@ -184,12 +171,8 @@ class ExponentialLR(LRScheduler):
 class PolynomialLR(LRScheduler):
     """Multiply the initial learning rate by (1 - epoch / total_iters)**power; it is 0 from `total_iters` epochs on.
 
-    Parameters
-    ----------
-    total_iters : int, default 5
-        Number of epochs in which the rate falls.
-    power : float, default 1.0
-        Exponent of the formula.
+    total_iters: Number of epochs in which the rate falls.
+    power: Exponent of the formula.
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:

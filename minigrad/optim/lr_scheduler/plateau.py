@@ -14,26 +14,16 @@ from minigrad.optim.optimizer import Optimizer
 class ReduceLROnPlateau(LRScheduler):
     """Multiply the learning rate by a factor when a metric has not improved for more than `patience` epochs.
 
-    Parameters
-    ----------
-    optimizer : Optimizer
-        Optimizer whose learning rates each `step()` of this scheduler overwrites.
-    mode : {"min", "max"}
-        Whether a lower ("min", the default) or a higher ("max") metric is better.
-    factor : float, default 0.1
-        Factor of each change, below 1.
-    patience : int, default 10
-        Number of epochs without an improvement after which the rate does not change yet; one more epoch changes it.
-    threshold : float, default 1e-4
-        Smallest change that counts as an improvement.
-    threshold_mode : {"rel", "abs"}
-        Whether the threshold is relative to the best value ("rel") or an absolute difference ("abs").
-    cooldown : int, default 0
-        Number of epochs after a change in which epochs without an improvement are not counted.
-    min_lr : float or list of float, default 0
-        Lower bound of the rate; a list contains one bound per group.
-    eps : float, default 1e-8
-        A rate is only changed if the change exceeds this value.
+    optimizer: Optimizer whose learning rates each `step()` of this scheduler overwrites.
+    mode: Whether a lower ("min", the default) or a higher ("max") metric is better.
+    factor: Factor of each change, below 1.
+    patience: Number of epochs without an improvement after which the rate does not change yet; one more epoch changes
+    it.
+    threshold: Smallest change that counts as an improvement.
+    threshold_mode: Whether the threshold is relative to the best value ("rel") or an absolute difference ("abs").
+    cooldown: Number of epochs after a change in which epochs without an improvement are not counted.
+    min_lr: Lower bound of the rate; a list contains one bound per group.
+    eps: A rate is only changed if the change exceeds this value.
     """
 
     def __init__(
