@@ -27,12 +27,8 @@ class SobolEngine:
     points are those of SciPy, and differ from PyTorch's.
     seed: Seed of the scrambling. If it is None, the default generator draws the seed.
 
-    Raises
-    ------
-    ArgumentError
-        If there is no table for `dimension`.
-    ImportError
-        If SciPy is not installed.
+    Raises ArgumentError if there is no table for `dimension`.
+    Raises ImportError if SciPy is not installed.
     """
 
     MAXBIT, MAXDIM = 30, 21201

@@ -19,13 +19,8 @@ from minigrad.runtime.tensor import Tensor
 def get_rng_state() -> Tensor:
     """Return the state of the default generator.
 
-    Returns
-    -------
-    Tensor
-        New uint8 tensor with 16 elements on the CPU, which `set_rng_state` accepts.
+    Returns: New uint8 tensor with 16 elements on the CPU, which `set_rng_state` accepts.
 
-    Examples
-    --------
     >>> state = mg.get_rng_state()
     >>> x = mg.rand(2)
     >>> mg.set_rng_state(state)
@@ -40,10 +35,7 @@ def set_rng_state(new_state: Tensor) -> None:
 
     new_state: State that `get_rng_state` returned.
 
-    Raises
-    ------
-    ArgumentError
-        If the tensor is not a state of minigrad, for example if it is a state of PyTorch.
+    Raises ArgumentError if the tensor is not a state of minigrad, for example if it is a state of PyTorch.
     """
     default_generator.set_state(new_state)
 

@@ -32,13 +32,8 @@ class GradScaler:
     growth_interval: Number of consecutive finite steps after which the scale grows.
     enabled: Whether the scaler is active. If False, `scale` returns its argument, and `step` is the optimizer's step.
 
-    Raises
-    ------
-    ArgumentError
-        If `growth_factor` is at most 1, or `backoff_factor` is at least 1.
+    Raises ArgumentError if `growth_factor` is at most 1, or `backoff_factor` is at least 1.
 
-    Examples
-    --------
     >>> w = mg.Var([1.0])
     >>> optimizer, scaler = mg.optim.SGD([w], lr=0.5), mg.amp.GradScaler("cpu", init_scale=8.0)
     >>> _ = scaler.scale((w * w).sum()).backward()

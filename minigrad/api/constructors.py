@@ -120,8 +120,6 @@ class TensorType(type):
 def as_kind(obj: Any) -> tuple[dtypes.DType, str | None]:
     """Return the dtype and the device, or None, for a dtype, an old constructor or the name of one.
 
-    Examples
-    --------
     >>> as_kind("torch.LongTensor")
     (mg.int64, None)
     """

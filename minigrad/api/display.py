@@ -52,10 +52,7 @@ def set_printoptions(
     `threshold`.
     sci_mode: Whether elements are printed with an exponent.  None selects the form from the magnitudes of the elements.
 
-    Raises
-    ------
-    ArgumentError
-        If `profile` is another string.
+    Raises ArgumentError if `profile` is another string.
     """
     _options.update(changed(precision, threshold, edgeitems, linewidth, profile) | {"sci_mode": sci_mode})
 

@@ -55,8 +55,6 @@ def can_cast(from_: Any, to: Any) -> bool:
     The order of the kinds is bool, integer, float.  A cast to the same kind or to a later kind is allowed, even if it
     loses precision; a cast to an earlier kind is not allowed.
 
-    Examples
-    --------
     >>> can_cast("int64", "float16"), can_cast("float64", "float16"), can_cast("float32", "int64")
     (True, True, False)
     """
@@ -68,8 +66,6 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
 
     Next to a tensor, a number affects only the kind of the dtype: 2.5 turns int64 into a float, but keeps float16.
 
-    Examples
-    --------
     >>> result_type(mg.ones(2, dtype="float16"), 2.5), result_type(mg.tensor([1]), mg.tensor(1.0)), result_type(True, 2)
     (mg.float16, mg.float32, mg.int64)
     """
@@ -100,10 +96,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
     debug_mode: 0 or "default", 1 or "warn", 2 or "error".
 
-    Raises
-    ------
-    ArgumentError
-        If debug_mode is not 0, 1, 2, "default", "warn" or "error".
+    Raises ArgumentError if debug_mode is not 0, 1, 2, "default", "warn" or "error".
     """
     if debug_mode not in (0, 1, 2, "default", "warn", "error"):
         raise ArgumentError(
@@ -137,11 +130,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 def set_float32_matmul_precision(precision: str) -> None:
     """Accept PyTorch's setting without effect: products of float32 always have the precision of float32.
 
-
-    Raises
-    ------
-    ArgumentError
-        If precision is not 'highest', 'high' or 'medium'.
+    Raises ArgumentError if precision is not 'highest', 'high' or 'medium'.
     """
     if precision not in ("highest", "high", "medium"):
         raise ArgumentError(

@@ -45,13 +45,8 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     offset: The number of bytes before the first element.
     requires_grad: Whether the result is a Var.
 
-    Raises
-    ------
-    ArgumentError
-        If the elements are not inside the memory, or if there are none.
+    Raises ArgumentError if the elements are not inside the memory, or if there are none.
 
-    Examples
-    --------
     >>> mg.frombuffer(bytearray([1, 0, 2, 0]), dtype=mg.int16).tolist()
     [1, 2]
     """

@@ -19,8 +19,6 @@ class Event:
 
     enable_timing: Whether `elapsed_time` will be called.
 
-    Examples
-    --------
     >>> with mg.override(cuda="simulator"):
     ...     start, end = (mg.cuda.Event(enable_timing=True) for _ in range(2))
     ...     start.record(); y = mg.ones(3, device="cuda") * 2; end.record()

@@ -186,26 +186,17 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     blockDim, gridDim, shared.array, syncthreads, shuffles and atomic. `np` and `math` are available; other globals are
     not.
 
-    Returns
-    -------
-    Kernel
-        The kernel; `k[blocks, threads](*tensors, *ints)` launches it.
+    Returns: The kernel; `k[blocks, threads](*tensors, *ints)` launches it.
 
-    Raises
-    ------
-    KernelError
-        In the simulator, which runs the kernel thread by thread, for errors that a device does not report: a race, a
-        barrier that some threads do not reach, an index out of range, or a read of memory that was never written.
+    Raises KernelError in the simulator, which runs the kernel thread by thread, for errors that a device does not
+    report: a race, a barrier that some threads do not reach, an index out of range, or a read of memory that was never
+    written.
 
-    Gradient
-    --------
-    A kernel is not recorded. It may read tensors that require gradients, as plain elements; it may write to them only
-    under `mg.no_grad()`. A tensor counts as written if the function assigns to its elements, gives it another name or
-    passes it to a function such as cuda.atomic.add. If a graph saved the values before the write, the backward pass
-    raises an error.
+    Gradient: A kernel is not recorded. It may read tensors that require gradients, as plain elements; it may write to
+    them only under `mg.no_grad()`. A tensor counts as written if the function assigns to its elements, gives it another
+    name or passes it to a function such as cuda.atomic.add. If a graph saved the values before the write, the backward
+    pass raises an error.
 
-    Examples
-    --------
     >>> @mg.cuda.kernel
     ... def double(x, out, n):
     ...     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x

@@ -110,13 +110,8 @@ def default_convert(data: Any) -> Any:
 
     data: A sample.
 
-    Returns
-    -------
-    Any
-        The sample with tensors, which share memory with the arrays.
+    Returns: The sample with tensors, which share memory with the arrays.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> mg.data.default_convert((np.ones(2), "a", 3))
     [tensor([1., 1.], dtype=float64), 'a', 3]

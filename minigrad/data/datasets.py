@@ -360,13 +360,8 @@ _current: list[WorkerInfo] = []
 def get_worker_info() -> WorkerInfo | None:
     """Return information about the worker process in which this code runs.
 
-    Returns
-    -------
-    WorkerInfo or None
-        The description of the worker, or None in the process that created the loader.
+    Returns: The description of the worker, or None in the process that created the loader.
 
-    Examples
-    --------
     >>> mg.data.get_worker_info() is None
     True
     """

@@ -23,13 +23,8 @@ def spirals(
     noise: Standard deviation of the normal noise that is added to both coordinates; an arm reaches radius 1.
     turns: Number of turns of an arm around the center.
 
-    Returns
-    -------
-    tuple of Tensor
-        The points, float32 (n, 2), and their classes, int64 (n,), in a random order.
+    Returns: The points, float32 (n, 2), and their classes, int64 (n,), in a random order.
 
-    Examples
-    --------
     >>> points, labels = mg.data.spirals(6, noise=0.0, generator=mg.Generator(0))
     >>> points.shape, sorted(labels.tolist())
     ((6, 2), [0, 0, 1, 1, 2, 2])
@@ -47,14 +42,9 @@ def moons(n: int = 200, noise: float = 0.1, generator: Generator | None = None) 
 
     noise: Standard deviation of the normal noise that is added to both coordinates; the circles have radius 1.
 
-    Returns
-    -------
-    tuple of Tensor
-        The points, float32 (n, 2), and their classes, int64 (n,), in a random order. If n is odd, class 0 has one more
-        point.
+    Returns: The points, float32 (n, 2), and their classes, int64 (n,), in a random order. If n is odd, class 0 has one
+    more point.
 
-    Examples
-    --------
     >>> points, labels = mg.data.moons(5, noise=0.0, generator=mg.Generator(0))
     >>> sorted(labels.tolist())
     [0, 0, 0, 1, 1]

@@ -73,13 +73,9 @@ class ImageFolder(Dataset[tuple[Any, int]]):
     loader: Function that receives a path and returns the image; by default, Pillow reads the file as RGB.
     size: Height and width to which Pillow scales the images, so that images of different sizes can form a batch.
 
-    Raises
-    ------
-    FileError
-        If `root` has no folders, or a folder has no images; or, when an image is read, if its file is damaged.
+    Raises FileError if `root` has no folders, or a folder has no images; or, when an image is read, if its file is
+    damaged.
 
-    Notes
-    -----
     `classes` contains the names, `class_to_idx` maps names to indices, and `samples` contains pairs of path and index,
     as in torchvision.
     """
@@ -139,15 +135,9 @@ def read_image(path: Any, size: tuple[int, int] | None = None) -> Tensor:
     path: Path of an image file in a format that Pillow reads.
     size: Height and width to which the image is scaled.
 
-    Returns
-    -------
-    Tensor
-        float32 tensor of shape (3, height, width): red, green and blue in [0, 1].
+    Returns: float32 tensor of shape (3, height, width): red, green and blue in [0, 1].
 
-    Raises
-    ------
-    FileError
-        If Pillow is not installed, or cannot read the file.
+    Raises FileError if Pillow is not installed, or cannot read the file.
     """
     try:
         from PIL import Image

@@ -155,10 +155,8 @@ class WeightedRandomSampler(DrawingSampler):
     replacement: Whether an index can be drawn more than once. If False, at most as many indices can be drawn as there
     are positive weights.
 
-    References
-    ----------
-    P. Efraimidis, P. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 97, 2006:
-    without replacement, the indices with the smallest -log(u) / weight are drawn.
+    Source: P. Efraimidis, P. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 97,
+    2006: without replacement, the indices with the smallest -log(u) / weight are drawn.
     """
 
     def __init__(

@@ -20,10 +20,7 @@ from minigrad.runtime.tensor import Tensor
 def read_text(path: Any) -> str:
     """Read a UTF-8 text file; a file whose name ends in .gz is decompressed.
 
-    Raises
-    ------
-    FileError
-        If the file is missing, or is not UTF-8.
+    Raises FileError if the file is missing, or is not UTF-8.
     """
     try:
         return content(path).decode("utf-8")
@@ -37,8 +34,6 @@ def read_text(path: Any) -> str:
 def topics() -> str:
     """Return Python's language reference, which Python contains, as one text of half a million characters.
 
-    Examples
-    --------
     >>> "generator" in mg.data.topics()
     True
     """
@@ -50,12 +45,8 @@ def topics() -> str:
 def character_names() -> list[str]:
     """Return the names of all Unicode characters, such as "GREEK SMALL LETTER ALPHA", sorted by code point.
 
-    Notes
-    -----
     Names that are derived from the code point, such as those of Chinese characters and Korean syllables, are left out.
 
-    Examples
-    --------
     >>> mg.data.character_names()[33]
     'LATIN CAPITAL LETTER A'
     """
@@ -72,18 +63,11 @@ class Characters(Dataset[tuple[Tensor, Tensor]]):
     vocabulary: All characters in the order of their ids; by default the sorted characters of the text.  For a
     validation text, pass the vocabulary of the training text.
 
-    Raises
-    ------
-    ArgumentError
-        If the text is too short, or contains a character that is not in the vocabulary.
+    Raises ArgumentError if the text is too short, or contains a character that is not in the vocabulary.
 
-    Notes
-    -----
     Sample i is a pair of int64 tensors (length,): the ids of the characters i to i + length - 1, and the ids of the
     characters i + 1 to i + length.
 
-    Examples
-    --------
     >>> ds = mg.data.Characters("abcab", 3)
     >>> ds[1], ds.decode(ds[1][0])
     ((tensor([1, 2, 0]), tensor([2, 0, 1])), 'bca')

@@ -35,8 +35,6 @@ class Normalize:
 
     mean and std: One number per channel, or one number for all channels.
 
-    Examples
-    --------
     >>> mg.data.Normalize([0.5], [0.25])(mg.ones(1, 1, 1, 2)).tolist()
     [[[[2.0, 2.0]]]]
     """
@@ -117,8 +115,6 @@ class RandomHorizontalFlip:
 class OneHot:
     """Convert integer labels to float rows that are 1 at the index of the class and 0 elsewhere.
 
-    Examples
-    --------
     >>> mg.data.OneHot(3)(mg.tensor([2, 0])).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """

@@ -91,13 +91,8 @@ class CIFAR10(Images):
 
     root: Folder that contains `cifar-10-batches-bin` or `cifar-10-batches-py`, or the files of one of these folders.
 
-    Raises
-    ------
-    FileError
-        If a file is damaged or missing; the message contains the path where a missing file belongs.
+    Raises FileError if a file is damaged or missing; the message contains the path where a missing file belongs.
 
-    Notes
-    -----
     `images` is float32 (n, 3, 32, 32) in [0, 1], and `targets` is int64 (n,).
     """
 
@@ -209,13 +204,8 @@ class MNIST(Images):
 
     root: Folder of the four files, such as `train-images-idx3-ubyte.gz`, or torchvision's folder `MNIST/raw`.
 
-    Raises
-    ------
-    FileError
-        If a file is damaged or missing; the message contains the path where a missing file belongs.
+    Raises FileError if a file is damaged or missing; the message contains the path where a missing file belongs.
 
-    Notes
-    -----
     `images` is float32 (n, 1, 28, 28) in [0, 1], and `targets` is int64 (n,).
     """
 

@@ -155,9 +155,7 @@ def many(function: Callable[..., Any]) -> Rule:
     of values, replaces the elements of the first tensors.  A conditional expression may test a number, as in `-g if
     maximize else g`.
 
-    Returns
-    -------
-    Rule
-        The rule.  Its method `run` applies the function, and its method `formula` returns the text of the function.
+    Returns: The rule.  Its method `run` applies the function, and its method `formula` returns the text of the
+    function.
     """
     return Rule(function)

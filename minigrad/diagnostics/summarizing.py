@@ -114,21 +114,14 @@ def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
     model: The model. It runs in evaluation mode without recording, so running statistics do not change.
     args and kwargs: The inputs of the model.
 
-    Returns
-    -------
-    Summary
-        A table with one row per call of a module, and one row per module with parameters that is not called: name,
-        class, shape of the output, parameters, multiply-adds of products and convolutions, bytes of the output, and
-        time. Each number excludes the children of a module, so each column adds up to its total. The table prints as
-        text, and as an HTML table in a notebook.
+    Returns: A table with one row per call of a module, and one row per module with parameters that is not called: name,
+    class, shape of the output, parameters, multiply-adds of products and convolutions, bytes of the output, and time.
+    Each number excludes the children of a module, so each column adds up to its total. The table prints as text, and as
+    an HTML table in a notebook.
 
-    Notes
-    -----
     The model runs twice: the first run counts and compiles, and the second run is timed. If several modules share a
     parameter, only the row of the first of these modules counts it.
 
-    Examples
-    --------
     >>> table = mg.nn.summary(mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU()), mg.zeros(2, 4))
     >>> table.parameters, table.products, [row.shape for row in table]
     (40, 64, [(2, 8), (2, 8), (2, 8)])

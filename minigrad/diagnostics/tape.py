@@ -176,19 +176,11 @@ def tape(y: Tensor, timed: bool = False) -> Tape:
     timed: Whether to run two backward passes: one measures the time of each op's VJP rules, and one the peak of memory.
     The graph is kept, and the peak of `mg.memory_stats` is reset.
 
-    Returns
-    -------
-    Tape
-        The ops. A slice of the tape is a block of ops; its attribute `freed` is the number of bytes that
-        `mg.checkpoint` of this block would free.
+    Returns: The ops. A slice of the tape is a block of ops; its attribute `freed` is the number of bytes that
+    `mg.checkpoint` of this block would free.
 
-    Raises
-    ------
-    GradientError
-        If `y` has no graph, or its graph was freed.
+    Raises GradientError if `y` has no graph, or its graph was freed.
 
-    Notes
-    -----
     The forward time is only measured for calls under `mg.debug()`.  No time contains the compilation of kernels.  Ops
     with at most six elements also store their operands, so that pictures of graphs can show values; the summary lists
     these bytes separately.

@@ -26,15 +26,11 @@ class Checkpoint(checkpoints.Checkpoint):
     process 0 reads and writes the folder.
     group: The processes of the checkpoint; all processes if None.
 
-    Notes
-    -----
     For each process, the states of its loaders, its generators and the default generators are saved.  All other states
     and the values given to `save` are those of process 0.  If training is killed and resumed with the same number of
     processes, the results have the same bits as without the interruption.  To resume with another number of processes,
     load the file with `mg.Checkpoint` in each process; random numbers then continue from those of process 0.
 
-    Examples
-    --------
     >>> import tempfile
     >>> checkpoint = mg.dist.Checkpoint(generator=mg.Generator(7), folder=tempfile.mkdtemp())  # doctest: +SKIP
     >>> path = checkpoint.save(epoch=3)  # doctest: +SKIP

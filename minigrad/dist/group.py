@@ -51,10 +51,8 @@ def init_process_group(
     parameters.
     world_size and rank: Number of processes, and index of this process; with -1, the launcher's values are used.
 
-    Raises
-    ------
-    GroupError
-        If the group has started already, mpi4py is not installed, or the launcher started another number of processes.
+    Raises GroupError if the group has started already, mpi4py is not installed, or the launcher started another number
+    of processes.
     """
     if _group:
         raise GroupError(

@@ -101,13 +101,8 @@ class DistributedDataParallel(Module):
     device_ids, output_device, dim, init_sync, check_reduction, gradient_as_bucket_view and static_graph: Have no
     effect; PyTorch has these parameters. Gradients are always views of their bucket.
 
-    Raises
-    ------
-    GroupError
-        If the processes have different parameters.
+    Raises GroupError if the processes have different parameters.
 
-    Notes
-    -----
     If the loss is a mean and all processes have batches of equal size, the gradients equal those of one process with
     the whole batch. Keys of the state dict start with `module.`, as in PyTorch; `ddp.module` is the model itself.
     """

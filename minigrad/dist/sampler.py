@@ -24,8 +24,6 @@ class DistributedSampler(ArraySampler):
     drop_last: Whether samples are dropped so that all shares have the same length. If False, the first samples are
     repeated.
 
-    Notes
-    -----
     Call `set_epoch(epoch)` before each epoch; otherwise every epoch has the same order.
     """
 

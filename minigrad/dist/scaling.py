@@ -66,18 +66,11 @@ def predict_scaling(
     bucket_cap_mb: Maximum size of a bucket in MiB.
     overlap: Whether reductions start during the backward pass.
 
-    Returns
-    -------
-    Scaling
-        The predictions, which print as a table.
+    Returns: The predictions, which print as a table.
 
-    Notes
-    -----
     The simulation assumes that the time to compute a gradient is proportional to its number of elements.  This holds
     for linear layers but not for convolutions, so for a convolutional network the overlap is only a rough estimate.
 
-    Examples
-    --------
     >>> model = mg.nn.Sequential(*[mg.nn.Linear(1024, 1024) for _ in range(4)])
     >>> print(mg.dist.predict_scaling(model, forward=0.01, backward=0.02, processes=(1, 8), bucket_cap_mb=5))
     4 buckets, 16.8 MB of gradients

@@ -54,19 +54,13 @@ class SyncBatchNorm(_BatchNorm):
     eps, momentum, affine, track_running_stats and bias: The same as for `BatchNorm1d`.
     process_group: The mpi4py communicator to reduce over; all processes if None.
 
-    Raises
-    ------
-    ShapeError
-        If the input has fewer than 2 dims, or if in training all processes together have only one value per channel.
+    Raises ShapeError if the input has fewer than 2 dims, or if in training all processes together have only one value
+    per channel.
 
-    Notes
-    -----
     All processes must call the layer equally often. The gradient with respect to the input is the gradient of the sum
     of the losses of all processes. The gradients with respect to weight and bias contain only the part of this process;
     `DistributedDataParallel` averages them over the processes.
 
-    Examples
-    --------
     >>> net = mg.nn.Sequential(mg.nn.Conv2d(3, 4, 1), mg.nn.BatchNorm2d(4))
     >>> type(mg.nn.SyncBatchNorm.convert_sync_batchnorm(net)[1]).__name__
     'SyncBatchNorm'

@@ -31,15 +31,9 @@ class Categorical(Distribution):
     probs: Probabilities, or weights, which are divided by their sum.
     logits: Logarithms of weights, instead of `probs`.
 
-    Raises
-    ------
-    ArgumentError
-        If both or none of the parameters are given, or a weight is negative.
-    ShapeError
-        If the parameter has no dims.
+    Raises ArgumentError if both or none of the parameters are given, or a weight is negative.
+    Raises ShapeError if the parameter has no dims.
 
-    Examples
-    --------
     >>> d = Categorical(mg.tensor([0.0, 0.25, 0.75]))
     >>> round(d.log_prob(mg.tensor(1)).exp().item(), 4)
     0.25
@@ -120,8 +114,6 @@ class OfClasses(Distribution):
 class OneHotCategorical(OfClasses):
     """Define distributions of one-hot vectors, which are 1 at the index of a class and 0 elsewhere.
 
-    Examples
-    --------
     >>> d = OneHotCategorical(mg.tensor([0.0, 1.0, 0.0]))
     >>> d.sample().tolist(), d.event_shape
     ([0.0, 1.0, 0.0], (3,))
@@ -148,9 +140,7 @@ class OneHotCategorical(OfClasses):
 class OneHotCategoricalStraightThrough(OneHotCategorical):
     """`OneHotCategorical` whose samples have the gradient of the probabilities.
 
-    References
-    ----------
-    Bengio, Leonard and Courville, Estimating or propagating gradients through stochastic neurons, 2013.
+    Source: Bengio, Leonard and Courville, Estimating or propagating gradients through stochastic neurons, 2013.
     """
 
     has_rsample = True

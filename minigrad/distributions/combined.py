@@ -28,13 +28,8 @@ class Independent(Distribution):
     reinterpreted_batch_ndims: Number of batch dims that become event dims.
     validate_args: Has no effect, because the parameters of `base_distribution` were already checked.
 
-    Raises
-    ------
-    ArgumentError
-        If the distribution has fewer batch dims than `reinterpreted_batch_ndims`.
+    Raises ArgumentError if the distribution has fewer batch dims than `reinterpreted_batch_ndims`.
 
-    Examples
-    --------
     >>> d = Independent(mg.distributions.Normal(mg.zeros(5, 2), 1.0), 1)
     >>> d.batch_shape, d.event_shape
     ((5,), (2,))
@@ -209,8 +204,6 @@ class LogNormal(TransformedDistribution):
 
     loc and scale: Mean of x, and its standard deviation, which is positive.
 
-    Examples
-    --------
     >>> round(LogNormal(0.0, 1.0).mean.item(), 4)
     1.6487
     """

@@ -24,13 +24,8 @@ class Bernoulli(Odds, ExponentialFamily):
 
     probs: Probability of the value 1.
 
-    Raises
-    ------
-    ArgumentError
-        If both or none of the parameters are given, or a probability is not from 0 to 1.
+    Raises ArgumentError if both or none of the parameters are given, or a probability is not from 0 to 1.
 
-    Examples
-    --------
     >>> Bernoulli(probs=1.0).sample().item()
     1.0
     """
@@ -218,8 +213,6 @@ class Poisson(Elementwise, ExponentialFamily):
 
     rate: Mean, which is at least 0.
 
-    Examples
-    --------
     >>> Poisson(mg.tensor(0.0)).log_prob(mg.tensor(0.0)).item()
     0.0
     """

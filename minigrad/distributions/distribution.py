@@ -29,10 +29,7 @@ class Distribution:
     As in PyTorch, the default is True, and False under `python -O`. Nothing is checked while `mg.jit` records or
     another transform runs, because no values can be read there.
 
-    Raises
-    ------
-    ArgumentError
-        If a parameter is outside its domain, in `arg_constraints`.
+    Raises ArgumentError if a parameter is outside its domain, in `arg_constraints`.
     """
 
     has_rsample = False
@@ -295,9 +292,7 @@ class ExponentialFamily(Distribution):
     A subclass defines `_natural_params`, `_log_normalizer` (F) and `_mean_carrier_measure` (the mean of k). `entropy`
     and `kl_divergence` follow from the gradient of F.
 
-    References
-    ----------
-    Nielsen and Nock, Entropies and cross-entropies of exponential families, 2010.
+    Source: Nielsen and Nock, Entropies and cross-entropies of exponential families, 2010.
     """
 
     @property

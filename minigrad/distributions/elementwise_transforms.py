@@ -62,8 +62,6 @@ class SoftplusTransform(Transform):
 class TanhTransform(Transform):
     """The transform tanh(x).
 
-    Examples
-    --------
     >>> t = TanhTransform()
     >>> round(t.inv(t(mg.tensor(0.5))).item(), 4)
     0.5

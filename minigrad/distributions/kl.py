@@ -37,15 +37,9 @@ def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Calla
 
     type_p and type_q: Subclasses of Distribution. A formula of a subclass takes precedence.
 
-    Returns
-    -------
-    callable
-        A decorator for functions of p and q, which returns the function itself.
+    Returns: A decorator for functions of p and q, which returns the function itself.
 
-    Raises
-    ------
-    TypeError
-        If a class is not a subclass of Distribution.
+    Raises TypeError if a class is not a subclass of Distribution.
     """
     for kind in (type_p, type_q):
         if not (isinstance(kind, type) and issubclass(kind, Distribution)):
@@ -65,18 +59,10 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 
     p and q: Two distributions.
 
-    Returns
-    -------
-    Tensor
-        The divergence in nats, of the batch shape.
+    Returns: The divergence in nats, of the batch shape.
 
-    Raises
-    ------
-    NotImplementedError
-        If there is no formula for the classes of p and q.
+    Raises NotImplementedError if there is no formula for the classes of p and q.
 
-    Examples
-    --------
     >>> kl_divergence(Normal(1.0, 1.0), Normal(0.0, 1.0)).item()
     0.5
     """

@@ -72,15 +72,9 @@ class NormalVector(Distribution):
 class MultivariateNormal(NormalVector, Covariance):
     """Define normal distributions of vectors with a mean vector and a covariance matrix.
 
-    Raises
-    ------
-    ArgumentError
-        If not exactly one of the three matrices is given, or a matrix is not positive definite.
-    ShapeError
-        If the mean has no dims, or the matrix has fewer than 2.
+    Raises ArgumentError if not exactly one of the three matrices is given, or a matrix is not positive definite.
+    Raises ShapeError if the mean has no dims, or the matrix has fewer than 2.
 
-    Examples
-    --------
     >>> d = MultivariateNormal(mg.zeros(2), mg.eye(2))
     >>> round(d.log_prob(mg.zeros(2)).item(), 4)
     -1.8379
@@ -134,8 +128,6 @@ class LowRankMultivariateNormal(NormalVector):
     cov_factor: Factor of the covariance, of shape (..., n, k) with a small k.
     cov_diag: Positive numbers, of shape (..., n).
 
-    Notes
-    -----
     Systems and determinants use the k x k matrix of the Woodbury identity and the matrix determinant lemma.
     """
 

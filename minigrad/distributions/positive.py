@@ -24,8 +24,6 @@ class Exponential(Elementwise, ExponentialFamily):
 
     rate: Inverse of the mean, which is positive.
 
-    Examples
-    --------
     >>> Exponential(2.0).mean.item(), Exponential(2.0).log_prob(mg.tensor(0.0)).exp().item()
     (0.5, 2.0)
     """
@@ -53,10 +51,8 @@ class Gamma(Elementwise, ExponentialFamily):
     concentration: Shape of the distribution, which is positive.
     rate: Inverse of the scale, which is positive.
 
-    References
-    ----------
-    Marsaglia and Tsang, A simple method for generating gamma variables, 2000; Figurnov, Mohamed and Mnih, Implicit
-    reparameterization gradients, 2018.
+    Source: Marsaglia and Tsang, A simple method for generating gamma variables, 2000; Figurnov, Mohamed and Mnih,
+    Implicit reparameterization gradients, 2018.
     """
 
     has_rsample = True

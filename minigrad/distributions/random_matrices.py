@@ -27,9 +27,8 @@ class Wishart(Covariance):
 
     df: Degrees of freedom, above n - 1.
 
-    References
-    ----------
-    Odell and Feiveson, A numerical procedure to generate a sample covariance matrix, 1966 (Bartlett decomposition).
+    Source: Odell and Feiveson, A numerical procedure to generate a sample covariance matrix, 1966 (Bartlett
+    decomposition).
     """
 
     arg_constraints = {**Covariance.arg_constraints, "df": constraints.greater_than(0)}
@@ -102,10 +101,8 @@ class LKJCholesky(Distribution):
     dim: Number of rows n, at least 2.
     concentration: Positive number; 1 is the uniform distribution of correlation matrices.
 
-    References
-    ----------
-    Lewandowski, Kurowicka and Joe, Generating random correlation matrices based on vines and extended onion method,
-    2009, section 3.
+    Source: Lewandowski, Kurowicka and Joe, Generating random correlation matrices based on vines and extended onion
+    method, 2009, section 3.
     """
 
     has_rsample = False

@@ -27,8 +27,6 @@ class Normal(LocationScale, ExponentialFamily):
     loc: Mean of the distribution.
     scale: Standard deviation of the distribution, which is positive.
 
-    Examples
-    --------
     >>> round(Normal(0.0, 1.0).log_prob(mg.tensor(0.0)).item(), 4)
     -0.9189
     """
@@ -58,8 +56,6 @@ class Laplace(LocationScale):
     loc: Mean of the distribution.
     scale: Mean distance of a sample from `loc`, which is positive.
 
-    Examples
-    --------
     >>> Laplace(0.0, 1.0).log_prob(mg.tensor(0.0)).exp().item()
     0.5
     """
@@ -92,8 +88,6 @@ class Cauchy(LocationScale):
     loc: Median of the distribution.
     scale: Half the interquartile range, which is positive.
 
-    Examples
-    --------
     >>> Cauchy(1.0, 2.0).cdf(mg.tensor(3.0)).item()
     0.75
     """
@@ -116,8 +110,6 @@ class Gumbel(LocationScale):
     loc: Mode of the distribution.
     scale: Positive scale of the distribution; the standard deviation is scale * pi / sqrt(6).
 
-    Examples
-    --------
     >>> round(Gumbel(0.0, 1.0).mean.item(), 4)
     0.5772
     """
@@ -143,13 +135,8 @@ class Uniform(Elementwise):
 
     low and high: Lower and upper bound; `high` itself does not occur.
 
-    Raises
-    ------
-    ArgumentError
-        If `low` is not less than `high`.
+    Raises ArgumentError if `low` is not less than `high`.
 
-    Examples
-    --------
     >>> Uniform(0.0, 4.0).mean.item()
     2.0
     """
@@ -182,9 +169,7 @@ class VonMises(Elementwise):
     loc: Mean angle in radians.
     concentration: Approximately the inverse of the variance; positive.
 
-    References
-    ----------
-    Best and Fisher, Efficient simulation of the von Mises distribution, 1979.
+    Source: Best and Fisher, Efficient simulation of the von Mises distribution, 1979.
     """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}

@@ -25,9 +25,7 @@ class Dirichlet(ExponentialFamily):
 
     concentration: Positive numbers, of shape (..., n); the mean is proportional to them.
 
-    References
-    ----------
-    Figurnov, Mohamed and Mnih, Implicit reparameterization gradients, 2018.
+    Source: Figurnov, Mohamed and Mnih, Implicit reparameterization gradients, 2018.
     """
 
     has_rsample = True
@@ -159,9 +157,8 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     probs: Parameter from 0 to 1, which is not the mean.
     lims: Limits between which the formulas are replaced by their Taylor series at 0.5.
 
-    References
-    ----------
-    Loaiza-Ganem and Cunningham, The continuous Bernoulli: fixing a pervasive error in variational autoencoders, 2019.
+    Source: Loaiza-Ganem and Cunningham, The continuous Bernoulli: fixing a pervasive error in variational autoencoders,
+    2019.
     """
 
     has_rsample = True

@@ -127,10 +127,7 @@ def clamp_probs(probs: Tensor) -> Tensor:
 
     probs: Probabilities.
 
-    Returns
-    -------
-    Tensor
-        The limited probabilities.
+    Returns: The limited probabilities.
     """
     eps = float(finfo(probs.dtype).eps)
     return probs.clamp(eps, 1 - eps)
@@ -142,10 +139,7 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     probs: Probabilities.
     is_binary: Whether each element is the probability of 1, instead of the last dim containing all probabilities.
 
-    Returns
-    -------
-    Tensor
-        The logarithms, of the shape of `probs`.
+    Returns: The logarithms, of the shape of `probs`.
     """
     p = clamp_probs(probs)
     return p.log() - (-p).log1p() if is_binary else p.log()
@@ -157,10 +151,7 @@ def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     logits: Logarithms of weights, or log odds.
     is_binary: Whether each element contains log odds.
 
-    Returns
-    -------
-    Tensor
-        The probabilities, of the shape of `logits`.
+    Returns: The probabilities, of the shape of `logits`.
     """
     return logits.sigmoid() if is_binary else F.softmax(logits, -1)
 
@@ -171,15 +162,9 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     mat: Matrices, of shape (..., n, n).
     diag: The last diagonal to include, as in `mg.tril`.
 
-    Returns
-    -------
-    Tensor
-        Vectors with the elements.
+    Returns: Vectors with the elements.
 
-    Raises
-    ------
-    ShapeError
-        If `diag` is not the index of a diagonal.
+    Raises ShapeError if `diag` is not the index of a diagonal.
     """
     n = mat.shape[-1]
     if not -n <= diag < n:
@@ -194,15 +179,9 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     vec: Vectors, of shape (..., k).
     diag: The last diagonal that is filled, as in `mg.tril`.
 
-    Returns
-    -------
-    Tensor
-        Square matrices.
+    Returns: Square matrices.
 
-    Raises
-    ------
-    ShapeError
-        If no matrix has k elements in this triangle.
+    Raises ShapeError if no matrix has k elements in this triangle.
     """
     k = vec.shape[-1]
     n = (-(1 + 2 * diag) + math.sqrt((1 + 2 * diag) ** 2 + 8 * k + 4 * abs(diag) * (diag + 1))) / 2

@@ -70,9 +70,7 @@ class StickBreakingTransform(Transform):
 
     The fractions are sigmoid(x[i] - log(n - i)), so that x = 0 is mapped to equal weights.
 
-    References
-    ----------
-    Stan Development Team, Stan Reference Manual, Unit simplex.
+    Source: Stan Development Team, Stan Reference Manual, Unit simplex.
     """
 
     bijective = True
@@ -129,9 +127,7 @@ class CorrCholeskyTransform(Transform):
 
     Each row is built like a broken stick from the tanh of its numbers, and has length 1.
 
-    References
-    ----------
-    Stan Development Team, Stan Reference Manual, Cholesky factors of correlation matrices.
+    Source: Stan Development Team, Stan Reference Manual, Cholesky factors of correlation matrices.
     """
 
     bijective = True

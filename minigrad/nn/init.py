@@ -35,18 +35,10 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     nonlinearity: Name of a function in `mg.nn.functional`, such as "relu" or "leaky_relu".
     param: Negative slope of leaky_relu, 0.01 by default; not used for other functions.
 
-    Returns
-    -------
-    float
-        The gain: 1 for linear and convolution functions, sqrt(2) for relu.
+    Returns: The gain: 1 for linear and convolution functions, sqrt(2) for relu.
 
-    Raises
-    ------
-    ArgumentError
-        If the name is unknown, or `param` is not a number.
+    Raises ArgumentError if the name is unknown, or `param` is not a number.
 
-    Examples
-    --------
     >>> calculate_gain("leaky_relu", 0.2)
     1.3867504905630728
     """
@@ -107,8 +99,6 @@ def trunc_normal_(
     mean and std: Mean and standard deviation of the distribution before it is truncated.
     a and b: Lower and upper bound.
 
-    Notes
-    -----
     The samples are computed with the inverse of the distribution function, from uniform random numbers.
     """
     if mean < a - 2 * std or mean > b + 2 * std:
@@ -144,10 +134,7 @@ def zeros_(tensor: Any) -> Tensor:
 def eye_(tensor: Any) -> Tensor:
     """Fill a matrix with ones on the diagonal and zeros elsewhere.
 
-    Raises
-    ------
-    ShapeError
-        If the tensor does not have 2 dims.
+    Raises ShapeError if the tensor does not have 2 dims.
     """
     if tensor.ndim != 2:
         raise ShapeError(f"eye_: tensor must have 2 dims, got {describe(tensor)}; reshape or slice the weight")
@@ -166,10 +153,7 @@ def dirac_(tensor: Any, groups: int = 1) -> Tensor:
     tensor: Weight of 3, 4 or 5 dims, written in place.
     groups: Number of groups of the convolution.
 
-    Raises
-    ------
-    ShapeError
-        If the tensor does not have 3 to 5 dims, or if dim 0 is not divisible by `groups`.
+    Raises ShapeError if the tensor does not have 3 to 5 dims, or if dim 0 is not divisible by `groups`.
     """
     if tensor.ndim not in (3, 4, 5) or tensor.shape[0] % groups:
         raise ShapeError(
@@ -196,10 +180,8 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
     tensor: Floating tensor of at least 2 dims, written in place.
     gain: Factor by which the matrix is multiplied.
 
-    References
-    ----------
-    Saxe, McClelland and Ganguli, Exact solutions to the nonlinear dynamics of learning in deep linear neural networks,
-    2013.
+    Source: Saxe, McClelland and Ganguli, Exact solutions to the nonlinear dynamics of learning in deep linear neural
+    networks, 2013.
     """
     if tensor.ndim < 2:
         raise ShapeError(
@@ -223,9 +205,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Generato
     sparsity: Fraction of zeros in each column.
     std: Standard deviation of the other elements.
 
-    References
-    ----------
-    Martens, Deep learning via Hessian-free optimization, 2010.
+    Source: Martens, Deep learning via Hessian-free optimization, 2010.
     """
     if tensor.ndim != 2:
         raise ShapeError(f"sparse_: tensor must have 2 dims, got {describe(tensor)}; reshape or slice the weight")
@@ -249,9 +229,7 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None 
     tensor: Weight (out, in, *window), written in place.
     gain: Factor of the standard deviation, see `calculate_gain`.
 
-    References
-    ----------
-    Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks, 2010.
+    Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks, 2010.
     """
     bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -bound, bound, generator)
@@ -273,9 +251,7 @@ def kaiming_uniform_(
     mode: The fan in the formula: "fan_in" preserves the variance in the forward pass, "fan_out" in the backward pass.
     nonlinearity: Nonlinearity after the layer, see `calculate_gain`.
 
-    References
-    ----------
-    He, Zhang, Ren and Sun, Delving deep into rectifiers, 2015.
+    Source: He, Zhang, Ren and Sun, Delving deep into rectifiers, 2015.
     """
     if 0 in tensor.shape:
         warn(

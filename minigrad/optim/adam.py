@@ -31,17 +31,10 @@ class Adam(Moments):
 
     amsgrad: Whether to use the largest v of all steps so far instead of the current v.
 
-    Raises
-    ------
-    ArgumentError
-        If an option is negative or a beta is not in [0, 1).
+    Raises ArgumentError if an option is negative or a beta is not in [0, 1).
 
-    References
-    ----------
-    D. Kingma and J. Ba, Adam: A Method for Stochastic Optimization, algorithm 1.
+    Source: D. Kingma and J. Ba, Adam: A Method for Stochastic Optimization, algorithm 1.
 
-    Examples
-    --------
     >>> w = mg.Var([1.0])
     >>> optimizer = mg.optim.Adam([w], lr=0.25)
     >>> _ = (w * w).sum().backward()
@@ -69,12 +62,8 @@ class AdamW(Adam):
 
     weight_decay: Each step multiplies the parameter by 1 - lr * weight_decay.
 
-    References
-    ----------
-    I. Loshchilov and F. Hutter, Decoupled Weight Decay Regularization, algorithm 2.
+    Source: I. Loshchilov and F. Hutter, Decoupled Weight Decay Regularization, algorithm 2.
 
-    Examples
-    --------
     >>> print(mg.optim.AdamW([mg.Var([1.0])]).formula())
     g = -g if maximize else g
     exp_avg = exp_avg + (g - exp_avg) * (1 - beta1)
@@ -106,9 +95,7 @@ class Adamax(Moments):
     In step t, with the gradient g of the parameter p: m = beta1 * m + (1 - beta1) * g, u = max(beta2 * u, |g| + eps),
     and p = p - lr * m / (1 - beta1**t) / u.
 
-    References
-    ----------
-    D. Kingma and J. Ba, Adam: A Method for Stochastic Optimization, algorithm 2.
+    Source: D. Kingma and J. Ba, Adam: A Method for Stochastic Optimization, algorithm 2.
     """
 
     def __init__(
@@ -127,9 +114,7 @@ class NAdam(Moments):
 
     momentum_decay: Decay rate of the difference between the momentum and the first beta.
 
-    References
-    ----------
-    T. Dozat, Incorporating Nesterov Momentum into Adam.
+    Source: T. Dozat, Incorporating Nesterov Momentum into Adam.
     """
 
     counters = ("step", "mu_product")
@@ -165,9 +150,7 @@ class RAdam(Moments):
     Like Adam, RAdam divides the running mean of gradients by the root of the running mean of squares. In the first
     steps, in which the variance of this root is too large, it uses the running mean of gradients without a division.
 
-    References
-    ----------
-    L. Liu and others, On the Variance of the Adaptive Learning Rate and Beyond, algorithm 2.
+    Source: L. Liu and others, On the Variance of the Adaptive Learning Rate and Beyond, algorithm 2.
     """
 
     def __init__(

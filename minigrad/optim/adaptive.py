@@ -21,9 +21,8 @@ class Adagrad(RuleOptimizer):
     lr_decay: Decrease of the learning rate: step t uses lr / (1 + (t - 1) * lr_decay).
     initial_accumulator_value: Initial value of the sum of squares.
 
-    References
-    ----------
-    J. Duchi, E. Hazan and Y. Singer, Adaptive Subgradient Methods for Online Learning and Stochastic Optimization.
+    Source: J. Duchi, E. Hazan and Y. Singer, Adaptive Subgradient Methods for Online Learning and Stochastic
+    Optimization.
     """
 
     not_negative = ("lr", "lr_decay", "weight_decay", "eps", "initial_accumulator_value")
@@ -62,9 +61,7 @@ class Adadelta(RuleOptimizer):
     rho: Weight of the previous value in both running means of squares.
     eps: Value added to both means before the root is taken.
 
-    References
-    ----------
-    M. Zeiler, ADADELTA: An Adaptive Learning Rate Method, algorithm 1.
+    Source: M. Zeiler, ADADELTA: An Adaptive Learning Rate Method, algorithm 1.
     """
 
     not_negative = ("lr", "eps", "weight_decay")
@@ -87,10 +84,8 @@ class RMSprop(RuleOptimizer):
     momentum: Weight of the previous value in the running sum of steps.
     centered: Whether to divide by the root of the variance, instead of the root of the mean of squares.
 
-    References
-    ----------
-    G. Hinton, Neural Networks for Machine Learning, lecture 6e; A. Graves, Generating Sequences With Recurrent Neural
-    Networks, equations 38 to 45, for `centered`.
+    Source: G. Hinton, Neural Networks for Machine Learning, lecture 6e; A. Graves, Generating Sequences With Recurrent
+    Neural Networks, equations 38 to 45, for `centered`.
     """
 
     not_negative = ("lr", "eps", "momentum", "weight_decay", "alpha")
@@ -116,9 +111,8 @@ class Rprop(RuleOptimizer):
     factor increases the step size if the sign is the same.
     step_sizes: Smallest and largest step size.
 
-    References
-    ----------
-    M. Riedmiller and H. Braun, A Direct Adaptive Method for Faster Backpropagation Learning: The RPROP Algorithm.
+    Source: M. Riedmiller and H. Braun, A Direct Adaptive Method for Faster Backpropagation Learning: The RPROP
+    Algorithm.
     """
 
     not_negative = ("lr",)
@@ -151,9 +145,7 @@ class ASGD(RuleOptimizer):
     alpha: Exponent in the decrease of the learning rate.
     t0: Step at which averaging begins.
 
-    References
-    ----------
-    B. Polyak and A. Juditsky, Acceleration of Stochastic Approximation by Averaging.
+    Source: B. Polyak and A. Juditsky, Acceleration of Stochastic Approximation by Averaging.
     """
 
     counters = ("step", "eta", "mu")

@@ -80,15 +80,9 @@ def total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfi
     norm_type: Order of the norm; `math.inf` selects the largest magnitude.
     error_if_nonfinite: Whether to raise an error if the norm is nan or infinite.
 
-    Returns
-    -------
-    Tensor
-        A scalar on the device of the first tensor, which is 0 if there are no tensors.
+    Returns: A scalar on the device of the first tensor, which is 0 if there are no tensors.
 
-    Raises
-    ------
-    GradientError
-        If the norm is not finite and `error_if_nonfinite` is True.
+    Raises GradientError if the norm is not finite and `error_if_nonfinite` is True.
     """
     vector_norm, stack = namespaces[LINALG]["vector_norm"], namespaces[MG]["stack"]
     with no_grad():

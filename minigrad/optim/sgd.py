@@ -21,13 +21,8 @@ class SGD(RuleOptimizer):
     momentum: Weight of the previous value in the running sum of gradients.
     dampening: Number d such that the running sum adds (1 - d) * g, from the second step on.
 
-    Raises
-    ------
-    ArgumentError
-        If an option is negative, or `nesterov` is True without momentum or with dampening.
+    Raises ArgumentError if an option is negative, or `nesterov` is True without momentum or with dampening.
 
-    Examples
-    --------
     >>> w = mg.Var([3.0])
     >>> optimizer = mg.optim.SGD([w], lr=0.5)
     >>> _ = (w * w).sum().backward()

@@ -35,16 +35,10 @@ def expect_decay(name: str, decay: float) -> None:
 def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiUpdate:
     """Return a function that updates exponential moving averages of lists of tensors in one launch.
 
-    Returns
-    -------
-    callable
-        A function of the averages, the current values and the number of values in the averages, which updates the
-        averages in place.
+    Returns: A function of the averages, the current values and the number of values in the averages, which updates the
+    averages in place.
 
-    Raises
-    ------
-    ArgumentError
-        If `decay` is not between 0 and 1.
+    Raises ArgumentError if `decay` is not between 0 and 1.
     """
     expect_decay("get_ema_multi_avg_fn", decay)
 
@@ -57,11 +51,8 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiUpdate:
 def get_swa_multi_avg_fn() -> MultiUpdate:
     """Return a function that updates the means of lists of tensors in one launch.
 
-    Returns
-    -------
-    callable
-        A function of the means, the current values and the number of values in the means, which updates the means in
-        place.
+    Returns: A function of the means, the current values and the number of values in the means, which updates the means
+    in place.
     """
 
     def swa_update(averages: Sequence[Tensor], current: Sequence[Tensor], num_averaged: Any) -> None:
@@ -73,16 +64,10 @@ def get_swa_multi_avg_fn() -> MultiUpdate:
 def get_ema_avg_fn(decay: float = 0.999) -> Update:
     """Return a function that updates an exponential moving average.
 
-    Returns
-    -------
-    callable
-        A function of an average, a current value and the number of values in the average, which returns the new
-        average.
+    Returns: A function of an average, a current value and the number of values in the average, which returns the new
+    average.
 
-    Raises
-    ------
-    ArgumentError
-        If `decay` is not between 0 and 1.
+    Raises ArgumentError if `decay` is not between 0 and 1.
     """
     expect_decay("get_ema_avg_fn", decay)
 
@@ -96,10 +81,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Update:
 def get_swa_avg_fn() -> Update:
     """Return a function that updates a mean.
 
-    Returns
-    -------
-    callable
-        A function of a mean, a current value and the number of values in the mean, which returns the new mean.
+    Returns: A function of a mean, a current value and the number of values in the mean, which returns the new mean.
     """
 
     def swa_update(average: Any, current: Any, num_averaged: Any) -> Any:

@@ -55,17 +55,11 @@ def assert_close(
     check_layout: Has no effect: all tensors are dense.
     msg: The message, or a function of the generated message that returns it.
 
-    Raises
-    ------
-    AssertionError
-        If the values differ. The message states how many elements differ, and the largest differences.
-    ArgumentError
-        If only one of `rtol` and `atol` is specified.
-    DTypeError
-        If the values cannot be compared, such as a tensor and a string.
+    Raises AssertionError if the values differ. The message states how many elements differ, and the largest
+    differences.
+    Raises ArgumentError if only one of `rtol` and `atol` is specified.
+    Raises DTypeError if the values cannot be compared, such as a tensor and a string.
 
-    Examples
-    --------
     >>> mg.testing.assert_close(mg.tensor([1.0, 2.0]), mg.tensor([1.0, 2.000001]))
     """
     if (rtol is None) != (atol is None):

@@ -197,12 +197,9 @@ def gradgradcheck(
     modes: Modes, as in `gradcheck`; "forward" is forward mode over reverse mode.
     grad_outputs: One incoming gradient per output; by default they are random.
 
-    Raises
-    ------
-    GradcheckError
-        If a second derivative differs, or if a gradient is not the same with and without a recorded graph.
-    GradientError
-        If no input is a Var.
+    Raises GradcheckError if a second derivative differs, or if a gradient is not the same with and without a recorded
+    graph.
+    Raises GradientError if no input is a Var.
     """
     args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     labels = list(names) if names is not None else argument_names(function, len(args))

@@ -100,15 +100,9 @@ def saves_text(node: BackpropOp) -> str:
 def kernels(y: Tensor) -> list[Path]:
     """Return the paths of the generated source files of the op that made y, for reading or for breakpoints.
 
-    Returns
-    -------
-    list of Path
-        The files. The list is empty for a view, and for a backend that writes no files.
+    Returns: The files. The list is empty for a view, and for a backend that writes no files.
 
-    Raises
-    ------
-    GradientError
-        If no op is recorded for `y`.
+    Raises GradientError if no op is recorded for `y`.
     """
     expect_tensors("viz.kernels", y)
     if y.is_leaf:

@@ -60,29 +60,17 @@ def tensor(x: Tensor) -> Heat:
     x: Tensor of any dtype with at most 4 dims. The last two dims are rows and columns; a vector is broken into rows of
     16 elements.
 
-    Returns
-    -------
-    Heat
-        The picture. `str` returns it as text, `save` writes it to a file, and `statistics` contains the range, the
-        mean, the fraction of zeros, the counts of nan and infinities, and the histogram.
+    Returns: The picture. `str` returns it as text, `save` writes it to a file, and `statistics` contains the range, the
+    mean, the fraction of zeros, the counts of nan and infinities, and the histogram.
 
-    Raises
-    ------
-    DTypeError
-        If `x` is not a tensor.
-    ArgumentError
-        If `x` has more than 4 dims.
-    GradientError
-        If `x` is a value inside a transform, which has no elements to draw.
+    Raises DTypeError if `x` is not a tensor.
+    Raises ArgumentError if `x` has more than 4 dims.
+    Raises GradientError if `x` is a value inside a transform, which has no elements to draw.
 
-    Notes
-    -----
     Range, mean and histogram are computed from the finite elements, in float64. At most 1,024 cells are drawn; if there
     are too many matrices, only the first ones are drawn. For a complex tensor, they describe the magnitudes, and the
     hue of a cell shows the angle.
 
-    Examples
-    --------
     >>> picture = mg.viz.tensor(mg.tensor([[1.0, -2.0], [0.0, 4.0]]))
     >>> picture.statistics.mean, picture.statistics.zeros
     (0.75, 0.25)

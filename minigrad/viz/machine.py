@@ -52,12 +52,8 @@ def kernel(y: Tensor, machine: bool = True) -> Picture:
     machine: Whether to show the LLVM IR and the assembly of CPU kernels. Each kernel is compiled again for this, which
     takes some tenths of a second.
 
-    Raises
-    ------
-    GradientError
-        If no op is recorded for `y`, or the graph was freed.
-    KernelError
-        If `machine` is True and NUMBA_DISABLE_JIT=1 prevents compilation.
+    Raises GradientError if no op is recorded for `y`, or the graph was freed.
+    Raises KernelError if `machine` is True and NUMBA_DISABLE_JIT=1 prevents compilation.
     """
     if not isinstance(y, Tensor) or y.is_leaf:
         raise GradientError(f"viz.kernel: {describe(y)} must be the result of a recorded op; compute it from a mg.Var")

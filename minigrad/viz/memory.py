@@ -99,13 +99,8 @@ def memory(y: Tensor) -> Memory:
 
     y: Result whose graph is measured.
 
-    Raises
-    ------
-    GradientError
-        If `y` has no graph, or the graph was freed.
+    Raises GradientError if `y` has no graph, or the graph was freed.
 
-    Notes
-    -----
     Saved values are counted as in `mg.tape`.  A backward pass runs once, with ones as the incoming gradient, to measure
     its memory.  This pass keeps the graph, changes no `.grad` and calls no hooks.  The measurement includes the memory
     of the whole process, and resets the peak of the allocator.  Temporary memory of an op in the forward pass is not

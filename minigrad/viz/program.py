@@ -27,18 +27,10 @@ def program(step: Jitted) -> Graph:
 
     step: Function that `mg.jit` returned, after its second call.
 
-    Returns
-    -------
-    Graph
-        The picture, which Jupyter displays; `.save("step.html")` writes it to a file.
+    Returns: The picture, which Jupyter displays; `.save("step.html")` writes it to a file.
 
-    Raises
-    ------
-    ArgumentError
-        If `step` is not a jitted function, or has no program yet.
+    Raises ArgumentError if `step` is not a jitted function, or has no program yet.
 
-    Examples
-    --------
     >>> step = mg.jit(lambda x: (x * 2.0).exp() @ x)
     >>> for _ in range(2): y = step(mg.ones(2, 2))
     >>> [node.label.splitlines()[0] for node in mg.viz.program(step).nodes][1:]

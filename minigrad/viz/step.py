@@ -145,15 +145,9 @@ def step(y: Tensor, names: Mapping[str, Tensor] | None = None) -> Steps:
     y: Result at which the backward pass starts, with ones as the incoming gradient.
     names: Names for Vars without a name; by default the variables of the caller.
 
-    Returns
-    -------
-    Steps
-        The trace. The graph is kept, no `.grad` changes, and hooks are not called.
+    Returns: The trace. The graph is kept, no `.grad` changes, and hooks are not called.
 
-    Raises
-    ------
-    GradientError
-        If `y` has no graph, or the graph was freed.
+    Raises GradientError if `y` has no graph, or the graph was freed.
     """
     expect_graph("viz.step", y)
     labels = names if names is not None else caller_names()

@@ -31,10 +31,7 @@ def layout(x: Tensor) -> Picture:
 
     x: Tensor to draw. If there are more than 64 positions or elements, only the first ones are shown.
 
-    Raises
-    ------
-    GradientError
-        If `x` is a value inside a transform, which has no memory of its own.
+    Raises GradientError if `x` is a value inside a transform, which has no memory of its own.
     """
     expect_tensors("viz.layout", x)
     if isinstance(x, Tracer):

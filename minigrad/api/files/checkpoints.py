@@ -37,20 +37,14 @@ class Checkpoint:
     keep: Number of files to keep; older files are removed after a newer file is on disk.
     kwargs: Further objects with `state_dict` and `load_state_dict`, or generators, by name.
 
-    Raises
-    ------
-    ArgumentError
-        If an object is not a generator and lacks one of these methods, or if `keep` is not a positive int.
+    Raises ArgumentError if an object is not a generator and lacks one of these methods, or if `keep` is not a positive
+    int.
 
-    Notes
-    -----
     A state is a tree of dicts, lists, tuples, tensors, arrays, numbers, strings and None.  Nothing is pickled, and
     other programs can read the tensors of a file.  A run may be killed at any time, also while it saves.  If its whole
     state is in these objects and in the values passed to `save`, the resumed run computes the same bits as a run
     without the interruption.
 
-    Examples
-    --------
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
     >>> generator = mg.Generator(7)

@@ -133,14 +133,10 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     device: Device of the result; by default that of the object.
     copy: True always copies the memory. False raises if a copy is needed. None copies only if it is needed.
 
-    Raises
-    ------
-    DTypeError
-        If the object supports neither protocol.
-    DeviceError
-        If the device of the object does not support shared memory, or if `copy` is False and `device` is another one.
-    StorageError
-        If the memory is read-only memory of a device.
+    Raises DTypeError if the object supports neither protocol.
+    Raises DeviceError if the device of the object does not support shared memory, or if `copy` is False and `device` is
+    another one.
+    Raises StorageError if the memory is read-only memory of a device.
     """
     x = shared_by_dlpack(ext_tensor)
     if device is None or as_device(device) is x.device:

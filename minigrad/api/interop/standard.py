@@ -181,15 +181,9 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
     device: Device of the result.
     copy: True always copies, False raises if a copy is necessary, and None (the default) copies only if necessary.
 
-    Returns
-    -------
-    Tensor
-        A tensor that shares the memory of `obj` if this is possible and `copy` is not True.
+    Returns: A tensor that shares the memory of `obj` if this is possible and `copy` is not True.
 
-    Raises
-    ------
-    ArgumentError
-        If `copy` is False and only a copy is possible.
+    Raises ArgumentError if `copy` is False and only a copy is possible.
     """
     if copy:
         return creation.tensor(obj, dtype, device) if not isinstance(obj, Tensor) else obj.to(
@@ -213,15 +207,9 @@ def astype(x: Tensor, dtype: Any, /, *, copy: Any = True, device: Any = None) ->
     copy: Whether the result is a copy even if the dtype and the device do not change.
     device: Device of the result; by default that of `x`.
 
-    Returns
-    -------
-    Tensor
-        New tensor, or `x` itself if nothing changes and `copy` is False.
+    Returns: New tensor, or `x` itself if nothing changes and `copy` is False.
 
-    Raises
-    ------
-    DTypeError
-        If `x` is complex and `dtype` is a dtype of real numbers.
+    Raises DTypeError if `x` is complex and `dtype` is a dtype of real numbers.
     """
     expect_tensors("astype", x)
     if x.dtype.is_complex and not (engine.as_dtype(dtype).is_complex or engine.as_dtype(dtype) is engine.bool_):

@@ -2,10 +2,10 @@
 
 The signature specifies the parameters and their defaults, the role of a parameter describes it, and the kind of the op
 determines the description of the result.  The written docstring adds the rest by a few conventions: its first sentence
-is the summary; "name: text" describes a parameter; "Gradient: ...", "Source: ..." and "Raises XError for ..." become
-separate sections; lines after `>>>` are an example.  All other text goes into the Notes.  `manual.toml` describes the
-parameters and results that no docstring describes, and has the examples of the shortest declarations.  `help` and the
-site call `documentation`; nothing is read or built when the package is imported.
+is the summary; "name: text" describes a parameter; "Returns: ...", "Gradient: ...", "Source: ..." and "Raises XError
+for ..." become separate sections; lines after `>>>` are an example.  All other text goes into the Notes.  `manual.toml`
+describes the parameters and results that no docstring describes, and has the examples of the shortest declarations.
+`help` and the site call `documentation`; nothing is read or built when the package is imported.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def returned(function: Callable[..., Any], op: Op | None, written: Text) -> str:
         text = f"Tensor with {shape}. {DTYPES.get(rule_name(op), '')}".strip()
     elif op is not None and op.kind == "reduction":
         text = "Tensor without the reduced dims; with `keepdim` they have length 1."
-    return entry(result, text)
+    return entry(result, written.result or text)
 
 
 def result_of(function: Callable[..., Any]) -> str:

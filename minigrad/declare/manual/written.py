@@ -31,11 +31,12 @@ class Text:
         self.described: dict[str, tuple[str, str]] = {}  # maps a parameter to (type, description)
         self.sections: dict[str, list[str]] = {}
         self.raised: list[tuple[str, str]] = []
+        self.result = ""  # the text after "Returns: ", whose type is that of the annotation
         self.names = frozenset(names)
         alternatives = "|".join(sorted(map(re.escape, names), key=len, reverse=True)) or "(?!)"
         listed = rf"(?:{alternatives})(?:(?:, | and )(?:{alternatives}))*"
         self.mark = re.compile(
-            rf"(?:^|(?<=[.;)])\s+)(?:({'|'.join(PARTS)}|{LABELS}|{listed}): "
+            rf"(?:^|(?<=[.;)])\s+)(?:({'|'.join(PARTS)}|Returns|{LABELS}|{listed}): "
             r"|(?=(Raises) (?:as |[A-Z]\w*(?:Error|OutOfRange)))|(?=(Not differentiable)\b))"
         )
         head, *rest = HEADING.split(INDENTED.sub(headed, text))
@@ -89,6 +90,8 @@ class Text:
                 sentence, _, more = text.partition(".  ")
                 self.raises(sentence.removeprefix("Raises "))
                 self.add("Notes", more)
+            elif about == "Returns":
+                self.result = closed(text)
             elif about == "Not differentiable":
                 self.add("Gradient", text)
             elif about in PARTS:
@@ -103,10 +106,10 @@ class Text:
         """Record each exception in a text such as "ShapeError for rows of two lengths, DTypeError for bool"."""
         before, *errors = ERROR.split(text)
         self.add("Notes", f"Raises {closed(before)}" if before else "")  # "Raises as `max_pool2d` does, ..."
-        reason = ""
+        reason, before_these = "", len(self.raised)
         for name, condition in reversed(list(zip(errors[::2], errors[1::2]))):  # "DTypeError or ShapeError if ..."
             reason = condition.strip(" ,") or reason
-            self.raised.insert(0, (name, ended(reason)))
+            self.raised.insert(before_these, (name, ended(reason)))
 
     def section(self, name: str, body: str) -> None:
         """Read a section with a heading.

@@ -36,8 +36,6 @@ class Threshold(Activation, of=F.threshold):
     value: Value that replaces each other element.
     inplace: Whether the result is written into the input.
 
-    Examples
-    --------
     >>> mg.nn.Threshold(0.5, 9.0)(mg.tensor([0.2, 0.7])).tolist() == [9.0, mg.tensor(0.7).item()]
     True
     """
@@ -62,9 +60,7 @@ class RReLU(Activation, of=F.rrelu):
     In training mode, each negative element has its own slope, drawn uniformly between `lower` and `upper`.  In
     evaluation mode, the slope is (lower + upper) / 2.
 
-    References
-    ----------
-    Xu, Wang, Chen and Li, Empirical evaluation of rectified activations in convolutional network, 2015.
+    Source: Xu, Wang, Chen and Li, Empirical evaluation of rectified activations in convolutional network, 2015.
     """
 
     lower: float = 1.0 / 8
@@ -157,9 +153,7 @@ class CELU(Activation, of=F.celu):
 class SELU(Activation, of=F.selu):
     """Return a scaled ELU that keeps mean 0 and variance 1 in deep networks.
 
-    References
-    ----------
-    Klambauer, Unterthiner, Mayr and Hochreiter, Self-normalizing neural networks, 2017.
+    Source: Klambauer, Unterthiner, Mayr and Hochreiter, Self-normalizing neural networks, 2017.
     """
 
     inplace: bool = False

@@ -40,17 +40,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     div_value: Cluster i, counted from 0, first projects an example to in_features // div_value ** (i + 1) features.
     head_bias: Whether the head has a bias.
 
-    Raises
-    ------
-    ArgumentError
-        If the cutoffs are not increasing integers between 1 and n_classes - 1.
+    Raises ArgumentError if the cutoffs are not increasing integers between 1 and n_classes - 1.
 
-    References
-    ----------
-    Grave, Joulin, Cisse, Grangier and Jegou, Efficient softmax approximation for GPUs, 2017.
+    Source: Grave, Joulin, Cisse, Grangier and Jegou, Efficient softmax approximation for GPUs, 2017.
 
-    Examples
-    --------
     >>> layer = mg.nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs=[5, 10])
     >>> output, loss = layer(mg.randn(3, 8), mg.tensor([1, 7, 19]))
     >>> output.shape, loss.shape, layer.log_prob(mg.randn(3, 8)).shape

@@ -27,9 +27,7 @@ class MultiheadAttention(Heads, Module):
     add_zero_attn: Whether to append one key and one value that contain zeros.
     kdim and vdim: Lengths of keys and values; embed_dim if None.
 
-    References
-    ----------
-    Vaswani et al., "Attention is all you need" (2017), section 3.2.2.
+    Source: Vaswani et al., "Attention is all you need" (2017), section 3.2.2.
     """
 
     def __init__(

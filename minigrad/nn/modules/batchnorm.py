@@ -135,12 +135,8 @@ class BatchNorm1d(_BatchNorm, dims=(2, 3)):
     momentum: Weight of a new batch in the running statistics. With None, the running statistics are the mean over all
     batches.
 
-    References
-    ----------
-    Ioffe and Szegedy, Batch normalization, 2015.
+    Source: Ioffe and Szegedy, Batch normalization, 2015.
 
-    Examples
-    --------
     >>> norm = mg.nn.BatchNorm1d(1)
     >>> _ = norm(mg.tensor([[1.0], [3.0]]))
     >>> norm.num_batches_tracked.item(), round(norm.running_mean.item(), 4)
@@ -182,9 +178,7 @@ class InstanceNorm1d(_InstanceNorm, dims=(2, 3), channels=-2):
     The mean and variance are computed over the last dim. The arguments are the same as for `BatchNorm1d`, but `affine`
     and `track_running_stats` are False by default.
 
-    References
-    ----------
-    Ulyanov, Vedaldi and Lempitsky, Instance normalization, 2016.
+    Source: Ulyanov, Vedaldi and Lempitsky, Instance normalization, 2016.
     """
 
 

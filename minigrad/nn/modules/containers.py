@@ -28,8 +28,6 @@ def position(container: Any, idx: Any) -> int:
 class Identity(Module):
     """Return the input; all arguments of the constructor are ignored, so `Identity` can replace any layer.
 
-    Examples
-    --------
     >>> mg.nn.Identity(54, unused=True)(3)
     3
     """
@@ -175,8 +173,6 @@ class ModuleList(Row):
 
     modules: Initial modules.
 
-    Examples
-    --------
     >>> layers = mg.nn.ModuleList(mg.nn.Linear(4, 4) for _ in range(3))
     >>> len(layers), layers[-1].out_features
     (3, 4)

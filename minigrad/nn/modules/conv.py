@@ -152,8 +152,6 @@ class Conv2d(_Conv, dims=2, of=F.conv2d):
     The arguments are the same as for `Conv1d`. `kernel_size`, `stride`, `padding` and `dilation` are one int for both
     dims, or one int per dim.
 
-    Examples
-    --------
     >>> layer = mg.nn.Conv2d(3, 8, 3, padding=1)
     >>> layer
     Conv2d(3, 8, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
@@ -225,8 +223,6 @@ class ConvTranspose2d(_ConvTransposeNd, dims=2, of=F.conv_transpose2d):
     The layer adds each pixel, times the weight, to a window of the output. The arguments are the same as for
     `ConvTranspose1d`.
 
-    Examples
-    --------
     >>> mg.nn.ConvTranspose2d(8, 3, 4, stride=2, padding=1)(mg.zeros(1, 8, 5, 5)).shape
     (1, 3, 10, 10)
     """

@@ -32,12 +32,8 @@ class Dropout(_DropoutNd, of=F.dropout):
 
     In evaluation mode, the layer returns the input.
 
-    References
-    ----------
-    Hinton and others, Improving neural networks by preventing co-adaptation of feature detectors, 2012.
+    Source: Hinton and others, Improving neural networks by preventing co-adaptation of feature detectors, 2012.
 
-    Examples
-    --------
     >>> mg.nn.Dropout(0.5).eval()(mg.tensor([1.0, 2.0])).tolist()
     [1.0, 2.0]
     """

@@ -79,8 +79,6 @@ class Embedding(_Table):
     sparse: Has no effect: gradients are always dense, with the same values.
     device and dtype: Device and dtype of the table, whose initial values are standard normal.
 
-    Examples
-    --------
     >>> table = mg.nn.Embedding(10, 3, padding_idx=0)
     >>> table(mg.tensor([[1, 0]])).shape, table(mg.tensor([0])).tolist()
     ((1, 2, 3), [[0.0, 0.0, 0.0]])

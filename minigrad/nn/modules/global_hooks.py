@@ -61,10 +61,7 @@ def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
 
     hook: Function that returns None, or the positional arguments that replace `args`.
 
-    Returns
-    -------
-    RemovableHandle
-        Its `remove()` removes the hook.
+    Returns: Its `remove()` removes the hook.
     """
     return GlobalHandle(everywhere.pre, (hook, False))
 
@@ -79,13 +76,8 @@ def register_module_forward_hook(
     with_kwargs: Whether the hook receives keyword arguments.
     always_call: Whether the hook also runs after an exception, with None as the output.
 
-    Returns
-    -------
-    RemovableHandle
-        Its `remove()` removes the hook.
+    Returns: Its `remove()` removes the hook.
 
-    Examples
-    --------
     >>> names = []
     >>> with mg.nn.modules.module.register_module_forward_hook(lambda m, args, y: names.append(type(m).__name__)):
     ...     _ = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU())(mg.ones(2))

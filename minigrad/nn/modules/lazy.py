@@ -172,8 +172,6 @@ class Lazy(LazyModuleMixin):
 class LazyLinear(Lazy, Linear, dim=-1):
     """Create a `Linear` whose `in_features` is the length of the last dim of the first input.
 
-    Examples
-    --------
     >>> layer = mg.nn.LazyLinear(3)
     >>> layer(mg.zeros(2, 7)).shape, layer
     ((2, 3), Linear(in_features=7, out_features=3, bias=True))

@@ -73,8 +73,6 @@ class _WeightedLoss(_Loss, of=undefined):
 class L1Loss(_Loss, of=F.l1_loss):
     """Return the mean of |input - target|.
 
-    Examples
-    --------
     >>> mg.nn.L1Loss()(mg.tensor([1.0, 4.0]), mg.tensor([2.0, 2.0])).item()
     1.5
     """
@@ -202,8 +200,6 @@ class CrossEntropyLoss(_WeightedLoss, of=F.cross_entropy):
     `label_smoothing`, from 0 to 1, is the share of the uniform distribution in the target. `reduction` is "mean", "sum"
     or "none".
 
-    Examples
-    --------
     >>> loss = mg.nn.CrossEntropyLoss()(mg.zeros(2, 4), mg.tensor([0, 3]))
     >>> round(loss.item(), 4)  # log(4)
     1.3863

@@ -52,14 +52,10 @@ class Module(Shown, Movable):
     A subclass creates its parameters and child modules in `__init__` and computes its result in `forward`. Parameters,
     buffers and modules that are assigned to attributes are registered.
 
-    Notes
-    -----
     `mg.nn.modules.changes.count` counts the changes of all modules: it rises with every new parameter, buffer, child or
     hook and with every change of the mode. Code that depends on the structure of a module, such as a compiled step, can
     compare this count instead of the structure.
 
-    Examples
-    --------
     >>> class Net(mg.nn.Module):
     ...     def __init__(self):
     ...         super().__init__()

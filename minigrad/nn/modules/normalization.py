@@ -60,12 +60,8 @@ class LayerNorm(_Scaled):
     elementwise_affine: Whether there are a weight and a bias of the shape `normalized_shape`.
     bias: Whether there is a bias; only used if `elementwise_affine` is True.
 
-    References
-    ----------
-    Ba, Kiros and Hinton, Layer normalization, 2016.
+    Source: Ba, Kiros and Hinton, Layer normalization, 2016.
 
-    Examples
-    --------
     >>> mg.nn.LayerNorm(2)(mg.tensor([[1.0, 3.0]])).round(decimals=3).tolist()
     [[-1.0, 1.0]]
     """
@@ -97,9 +93,7 @@ class RMSNorm(Module):
     elementwise_affine: Whether there is a weight of the shape `normalized_shape`.
     device and dtype: Device and dtype of the weight.
 
-    References
-    ----------
-    Zhang and Sennrich, Root mean square layer normalization, 2019.
+    Source: Zhang and Sennrich, Root mean square layer normalization, 2019.
     """
 
     weight: Any
@@ -136,9 +130,7 @@ class GroupNorm(_Scaled):
     num_groups: Number of groups; it must divide the number of channels.
     num_channels: Number of channels, the length of dim 1.
 
-    References
-    ----------
-    Wu and He, Group normalization, 2018.
+    Source: Wu and He, Group normalization, 2018.
     """
 
     _sizes = ((0, "num_channels", 1),)

@@ -69,8 +69,6 @@ class ConstantPad1d(_ConstantPad, dims=1, mode="constant"):
 class ConstantPad2d(_ConstantPad, dims=2, mode="constant"):
     """Pad images with `value`; `padding` is (left, right, top, bottom), or one number for all sides.
 
-    Examples
-    --------
     >>> mg.nn.ConstantPad2d((1, 0, 0, 0), 7.0)(mg.zeros(1, 1, 1, 2)).tolist()
     [[[[7.0, 0.0, 0.0]]]]
     """

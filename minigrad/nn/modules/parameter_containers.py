@@ -36,8 +36,6 @@ class ParameterList(Module):
 
     values: Initial values. A tensor becomes a parameter.
 
-    Examples
-    --------
     >>> weights = mg.nn.ParameterList([mg.zeros(2), mg.zeros(3)])
     >>> [name for name, _ in weights.named_parameters()]
     ['0', '1']

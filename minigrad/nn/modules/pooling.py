@@ -47,8 +47,6 @@ class MaxPool1d(_MaxPool, of=F.max_pool1d):
 class MaxPool2d(_MaxPool, of=F.max_pool2d):
     """Return the largest element of each window of images; the arguments are the same as for `MaxPool1d`.
 
-    Examples
-    --------
     >>> mg.nn.MaxPool2d(2)(mg.arange(16.0).reshape(1, 1, 4, 4)).tolist()
     [[[[5.0, 7.0], [13.0, 15.0]]]]
     """
@@ -178,12 +176,8 @@ class FractionalMaxPool2d(_FractionalMaxPool, of=F.fractional_max_pool2d):
     _random_samples: Uniform random numbers of shape (N, C, 2), stored as a buffer. If None, each call draws new random
     numbers.
 
-    References
-    ----------
-    Graham, Fractional max-pooling, 2014.
+    Source: Graham, Fractional max-pooling, 2014.
 
-    Examples
-    --------
     >>> mg.nn.FractionalMaxPool2d(2, output_ratio=0.7)(mg.randn(1, 3, 10, 10)).shape
     (1, 3, 7, 7)
     """
@@ -225,8 +219,6 @@ class AdaptiveAvgPool2d(FromFunction, of=F.adaptive_avg_pool2d):
 
     `output_size` is one value for both dims, or one value per dim. With None, a dim keeps its size.
 
-    Examples
-    --------
     >>> mg.nn.AdaptiveAvgPool2d(1)(mg.ones(2, 3, 5, 7)).shape
     (2, 3, 1, 1)
     """

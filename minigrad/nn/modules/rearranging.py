@@ -16,8 +16,6 @@ __all__ = ["ChannelShuffle", "Flatten", "Fold", "PixelShuffle", "PixelUnshuffle"
 class Flatten(Module):
     """Join the dims from `start_dim` to `end_dim` into one.
 
-    Examples
-    --------
     >>> mg.nn.Flatten()(mg.zeros(2, 3, 4)).shape
     (2, 12)
     """
@@ -36,8 +34,6 @@ class Flatten(Module):
 class Unflatten(Module):
     """Split one dim into several dims with the lengths `unflattened_size`.
 
-    Examples
-    --------
     >>> mg.nn.Unflatten(1, (3, 4))(mg.zeros(2, 12)).shape
     (2, 3, 4)
     """

@@ -244,12 +244,8 @@ class LSTM(RNNBase):
     states, and h' is also the output. The parameter `weight_ih` contains W_ii, W_if, W_ig and W_io, one below the
     other, and the parameter `weight_hh` contains W_hi, W_hf, W_hg and W_ho.
 
-    References
-    ----------
-    Hochreiter and Schmidhuber, "Long short-term memory" (1997); Gers et al., "Learning to forget" (2000).
+    Source: Hochreiter and Schmidhuber, "Long short-term memory" (1997); Gers et al., "Learning to forget" (2000).
 
-    Examples
-    --------
     >>> outputs, (h, c) = mg.nn.LSTM(3, 5, num_layers=2)(mg.zeros(7, 4, 3))
     >>> outputs.shape, h.shape
     ((7, 4, 5), (2, 4, 5))
@@ -272,10 +268,8 @@ class GRU(RNNBase):
     n = tanh(W_in x + b_in + r (W_hn h + b_hn)). h' is the next state and also the output. The parameter `weight_ih`
     contains W_ir, W_iz and W_in, one below the other, and the parameter `weight_hh` contains W_hr, W_hz and W_hn.
 
-    References
-    ----------
-    Cho et al., "Learning phrase representations using RNN encoder-decoder" (2014). As in PyTorch, and
-    unlike in the paper, r multiplies W_hn h + b_hn instead of h.
+    Source: Cho et al., "Learning phrase representations using RNN encoder-decoder" (2014). As in PyTorch, and unlike in
+    the paper, r multiplies W_hn h + b_hn instead of h.
     """
 
     def __init__(

@@ -61,10 +61,12 @@ class Layer(Module):
     """Implement the common part of encoder and decoder layers: self-attention and two linear layers.
 
     d_model: Number of features of each element of the sequence.
+    nhead: Number of attention heads.
     dim_feedforward: Number of features between the two linear layers.
     dropout: Probability that dropout sets an element to 0 in training mode.
     activation: Function between the linear layers: "relu", "gelu" or a function.
     layer_norm_eps: Value that each LayerNorm adds to the variance.
+    batch_first: Whether tensors are (batch, length, size) instead of (length, batch, size).
     norm_first: Whether LayerNorm is applied to the input of each block, instead of the sum x + B(x).
     bias: Whether the linear layers, the projections of the attention and the LayerNorms have biases.
     """

@@ -32,18 +32,10 @@ def get_total_norm(
 
     tensors: The tensors.
 
-    Returns
-    -------
-    Tensor
-        A scalar, which is 0 if there are no tensors.
+    Returns: A scalar, which is 0 if there are no tensors.
 
-    Raises
-    ------
-    GradientError
-        If the norm is not finite and `error_if_nonfinite` is True.
+    Raises GradientError if the norm is not finite and `error_if_nonfinite` is True.
 
-    Examples
-    --------
     >>> mg.nn.utils.get_total_norm([mg.tensor([3.0]), mg.tensor([[4.0]])]).item()
     5.0
     """
@@ -84,13 +76,8 @@ def clip_grad_norm_(
 
     parameters: Parameters with gradients.
 
-    Returns
-    -------
-    Tensor
-        The norm before scaling, a scalar.
+    Returns: The norm before scaling, a scalar.
 
-    Examples
-    --------
     >>> w = mg.Var([3.0, 4.0])
     >>> _ = (w * w).sum().backward()
     >>> mg.nn.utils.clip_grad_norm_(w, 1.0).item(), [round(g, 4) for g in w.grad.tolist()]
@@ -130,18 +117,10 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
     parameters: The parameters, all on one device.
 
-    Returns
-    -------
-    Tensor
-        A new vector; gradients flow from it to the parameters.
+    Returns: A new vector; gradients flow from it to the parameters.
 
-    Raises
-    ------
-    DeviceError
-        If the parameters are on several devices.
+    Raises DeviceError if the parameters are on several devices.
 
-    Examples
-    --------
     >>> mg.nn.utils.parameters_to_vector([mg.zeros(2), mg.ones(1, 2)]).tolist()
     [0.0, 0.0, 1.0, 1.0]
     """
@@ -161,10 +140,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     vec: The elements of all parameters.
     parameters: The parameters, written in place.
 
-    Raises
-    ------
-    ShapeError
-        If the vector and the parameters have different numbers of elements.
+    Raises ShapeError if the vector and the parameters have different numbers of elements.
     """
     each = tensors_of("vector_to_parameters", parameters)
     count = sum(p.numel() for p in each)

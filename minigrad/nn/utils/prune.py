@@ -334,8 +334,6 @@ def l1_unstructured(module: Any, name: str, amount: float, importance_scores: Te
     amount: Number of elements, or their fraction in [0, 1].
     importance_scores: Scores that take the place of the parameter's values.
 
-    Examples
-    --------
     >>> layer = mg.nn.utils.prune.l1_unstructured(mg.nn.Linear(4, 2), "weight", amount=0.5)
     >>> int(layer.weight_mask.sum()), sorted(layer.state_dict())
     (4, ['bias', 'weight_mask', 'weight_orig'])
@@ -401,10 +399,7 @@ def global_unstructured(
 def remove(module: Any, name: str) -> Any:
     """Make the pruned values of a parameter permanent, and return the module.
 
-    Raises
-    ------
-    ArgumentError
-        If the parameter is not pruned.
+    Raises ArgumentError if the parameter is not pruned.
     """
     method = pruned(module).get(name)
     if method is None:

@@ -110,10 +110,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
     permutation: Indices from 0 to n - 1, each once.
 
-    Returns
-    -------
-    Tensor or None
-        New int64 tensor on the same device; None for None.
+    Returns: New int64 tensor on the same device; None for None.
     """
     if permutation is None:
         return None
@@ -307,17 +304,10 @@ def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> P
 
     sequences: Sequences of shape (length, ...).
 
-    Returns
-    -------
-    PackedSequence
-        The sequences; gradients flow to the tensors.
+    Returns: The sequences; gradients flow to the tensors.
 
-    Raises
-    ------
-    ShapeError
-        If the sequences differ in more than their lengths.
-    ArgumentError
-        If the sequences are not sorted although `enforce_sorted` is True.
+    Raises ShapeError if the sequences differ in more than their lengths.
+    Raises ArgumentError if the sequences are not sorted although `enforce_sorted` is True.
     """
     each = list(sequences)
     return pack_padded_sequence(pad_sequence(each), [len(x) for x in each], enforce_sorted=enforce_sorted)
@@ -328,10 +318,7 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
 
     packed_sequences: The sequences.
 
-    Returns
-    -------
-    list of Tensor
-        One tensor of shape (length, ...) per sequence, in the order that they had before they were packed.
+    Returns: One tensor of shape (length, ...) per sequence, in the order that they had before they were packed.
     """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

@@ -205,12 +205,8 @@ def histogram(
     weight: Weight of each element, in the shape of the input; by default every element counts as 1.
     density: Whether to divide each bin by the sum of all bins and by its width, so that the integral is 1.
 
-    Raises
-    ------
-    DTypeError
-        If the input is not a float tensor, or if the weight or the edges have another dtype.
-    ArgumentError
-        If there are no bins, or if the range is not finite or not ascending.
+    Raises DTypeError if the input is not a float tensor, or if the weight or the edges have another dtype.
+    Raises ArgumentError if there are no bins, or if the range is not finite or not ascending.
     """
     points = reshape(input, (input.numel(), 1))
     weights = weight if weight is None or weight.shape != input.shape else reshape(weight, (-1,))

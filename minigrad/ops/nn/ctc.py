@@ -54,23 +54,15 @@ def ctc_loss(
     zero_infinity: Whether an infinite loss and its gradient are replaced by 0. A loss is infinite if the target is too
     long for its input.
 
-    Returns
-    -------
-    Tensor
-        Losses (N,) for "none", otherwise a scalar, in the dtype of log_probs.
+    Returns: Losses (N,) for "none", otherwise a scalar, in the dtype of log_probs.
 
-    Raises
-    ------
-    ShapeError
-        If log_probs is not a float tensor (T, N, C) or (T, C) with T > 0, if targets are not integers, or if the
-        lengths are not N values that the tensors can contain.
-    ArgumentError
-        If a label or the blank is outside 0 to C - 1, or if the reduction is unknown.
+    Raises ShapeError if log_probs is not a float tensor (T, N, C) or (T, C) with T > 0, if targets are not integers, or
+    if the lengths are not N values that the tensors can contain.
+    Raises ArgumentError if a label or the blank is outside 0 to C - 1, or if the reduction is unknown.
 
-    Gradient
-    --------
-    For log_probs at time t and class c: minus g times the probability, given the target, that the alignment is in class
-    c at time t.  PyTorch adds g * exp(log_probs) to this gradient; the gradient before a log_softmax is the same.
+    Gradient: For log_probs at time t and class c: minus g times the probability, given the target, that the alignment
+    is in class c at time t. PyTorch adds g * exp(log_probs) to this gradient; the gradient before a log_softmax is the
+    same.
     """
     reduction = named_reduction("ctc_loss", reduction)
     one = log_probs.ndim == 2

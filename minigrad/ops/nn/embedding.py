@@ -246,10 +246,8 @@ def embedding_bag(
     padding_idx: Row that does not count in any bag.
     max_norm, norm_type, scale_grad_by_freq and sparse: As for `embedding`.
 
-    Gradient
-    --------
-    For each row of a bag, g for "sum", and g divided by the size of the bag for "mean"; for "max", g at the first row
-    that attains the maximum. For per_sample_weights, it is the inner product of g and the row.
+    Gradient: For each row of a bag, g for "sum", and g divided by the size of the bag for "mean"; for "max", g at the
+    first row that attains the maximum. For per_sample_weights, it is the inner product of g and the row.
     """
     flat, bag, count = expect_bags(input, offsets, include_last_offset)
     if per_sample_weights is not None:

@@ -15,9 +15,7 @@ class CosineAnnealingLR(LRScheduler):
 
     T_max: Number of epochs from the initial rate to the smallest rate.
 
-    References
-    ----------
-    I. Loshchilov and F. Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts, equation 5.
+    Source: I. Loshchilov and F. Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts, equation 5.
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
@@ -49,9 +47,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     T_0: Number of epochs of the first run.
     T_mult: Ratio of the length of each run to the length of the previous run.
 
-    References
-    ----------
-    I. Loshchilov and F. Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts, section 3.
+    Source: I. Loshchilov and F. Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts, section 3.
     """
 
     def __init__(

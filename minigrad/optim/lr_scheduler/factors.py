@@ -15,8 +15,6 @@ from minigrad.optim.optimizer import Optimizer
 class LambdaLR(WithFunctions):
     """Multiply the initial learning rate by a function of the epoch.
 
-    Examples
-    --------
     >>> optimizer = mg.optim.SGD([mg.Var([1.0])], lr=2.0)
     >>> scheduler = mg.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5**epoch)
     >>> optimizer.step(); scheduler.step()
