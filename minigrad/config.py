@@ -257,17 +257,11 @@ def override(**values: Any) -> "Iterator[Settings]":
 
     values: New values by the names of settings, which `print(mg.settings)` lists.
 
-    Returns
-    -------
-    context manager
-        Context manager that sets the values at the start of the block and restores the old values at its end.
+    Returns (context manager): Context manager that sets the values at the start of the block and restores the old
+    values at its end.
 
-    Raises
-    ------
-    AttributeError
-        If a name is unknown; the settings are not changed.
-    ArgumentError
-        If a value is invalid; the settings are not changed.
+    Raises AttributeError if a name is unknown; the settings are not changed.
+    Raises ArgumentError if a value is invalid; the settings are not changed.
     """
     for name in values:
         if name not in DECLARED:
@@ -285,10 +279,7 @@ def override(**values: Any) -> "Iterator[Settings]":
 def debug(enabled: bool = True) -> Any:
     """Open a `with` block in which every recorded op stores the line of user code, for errors and pictures.
 
-    Returns
-    -------
-    context manager
-        Context manager for the thread or task that opens the block. `mg.settings.debug` and MINIGRAD_DEBUG=1 change the
-        setting for all threads and tasks.
+    Returns (context manager): Context manager for the thread or task that opens the block. `mg.settings.debug` and
+    MINIGRAD_DEBUG=1 change the setting for all threads and tasks.
     """
     return override(debug=enabled)

@@ -59,13 +59,8 @@ def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_
     devices and device_type: Have no effect, because one generator serves all devices.
     enabled: Whether the state is restored.
 
-    Returns
-    -------
-    context manager
-        Context manager of the block.
+    Returns (context manager): Context manager of the block.
 
-    Examples
-    --------
     >>> _ = mg.manual_seed(0)
     >>> with mg.random.fork_rng():
     ...     x = mg.rand(2)

@@ -99,28 +99,16 @@ class autocast:
 
     This class is a context manager, and a decorator of functions.
 
-    Parameters
-    ----------
-    device_type : str
-        Kind of device, such as "cpu" or "cuda"; tensors on other devices are not cast.
-    dtype : DType or str, optional
-        The 16-bit dtype, bfloat16 or float16; by default float16 for CUDA, and bfloat16 otherwise.
-    enabled : bool, default True
-        Whether the block casts. If False, nothing is cast in the block, even inside another block.
-    cache_enabled : bool, default True
-        Whether the result of casting a parameter is cached, and used again until the outermost block ends.
+    device_type: Kind of device, such as "cpu" or "cuda"; tensors on other devices are not cast.
+    dtype (DType or str): The 16-bit dtype, bfloat16 or float16; by default float16 for CUDA, and bfloat16 otherwise.
+    enabled: Whether the block casts. If False, nothing is cast in the block, even inside another block.
+    cache_enabled (bool): Whether the result of casting a parameter is cached, and used again until the outermost block
+    ends.
 
-    Raises
-    ------
-    ArgumentError
-        If `device_type` is not a kind of device.
+    Raises ArgumentError if `device_type` is not a kind of device.
 
-    Notes
-    -----
     A backward pass casts nothing, even inside a block: its ops have the dtypes of the forward pass.
 
-    Examples
-    --------
     >>> x, w = mg.ones(2, 3), mg.Var(mg.ones(3, 2))
     >>> with mg.autocast("cpu"):
     ...     y = x @ w
@@ -202,23 +190,14 @@ WIDEST: Final = frozenset(("cat", "index_copy", "stack"))
 def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: Any = None) -> Any:
     """Decorate the `forward` of a Function for use inside `autocast` blocks.
 
-    Parameters
-    ----------
-    fwd : callable, optional
-        The static method; if None, a decorator is returned.
-    device_type : str
-        Kind of device of the block.
-    cast_inputs : DType or str, optional
-        Dtype to which floating tensors on this device are cast if the function is called inside a block; the ops in
-        `forward` then run without autocast. By default, the ops in `forward` run with the autocast of the block.
+    fwd: The static method; if None, a decorator is returned.
+    device_type: Kind of device of the block.
+    cast_inputs (DType or str): Dtype to which floating tensors on this device are cast if the function is called inside
+    a block; the ops in `forward` then run without autocast. By default, the ops in `forward` run with the autocast of
+    the block.
 
-    Returns
-    -------
-    callable
-        The method, or the decorator.
+    Returns (callable): The method, or the decorator.
 
-    Examples
-    --------
     >>> class Double(mg.Function):
     ...     @staticmethod
     ...     @mg.amp.custom_fwd(device_type="cpu", cast_inputs="float32")

@@ -68,26 +68,15 @@ def asarray(
 ) -> Tensor:
     """Return an object as a tensor, which shares its memory if this is possible.
 
-    Parameters
-    ----------
-    obj : object
-        A tensor, a NumPy array, an object with DLPack or Python's buffer protocol, a number or nested lists.
-    dtype : DType, optional
-        The dtype of the result; for an object with the buffer protocol alone, also that of its elements.
-    device : Device, optional
-        The device of the result.
-    copy : bool, optional
-        True always copies, False raises an error where a copy is necessary, None copies only then.
-    requires_grad : bool, optional
-        Whether gradients flow to the result; None, the default, stands for those of `obj`, and False detaches it.
+    obj: A tensor, a NumPy array, an object with DLPack or Python's buffer protocol, a number or nested lists.
+    dtype: The dtype of the result; for an object with the buffer protocol alone, also that of its elements.
+    device (Device): The device of the result.
+    copy: True always copies, False raises an error where a copy is necessary, None copies only then.
+    requires_grad: Whether gradients flow to the result; None, the default, stands for those of `obj`, and False
+    detaches it.
 
-    Raises
-    ------
-    ArgumentError
-        If `copy` is False and the memory cannot be shared.
+    Raises ArgumentError if `copy` is False and the memory cannot be shared.
 
-    Examples
-    --------
     >>> x = mg.zeros(2)
     >>> mg.asarray(x).data_ptr() == x.data_ptr(), mg.asarray(x, copy=True).data_ptr() == x.data_ptr()
     (True, False)

@@ -233,10 +233,7 @@ def stream(stream: Stream | None) -> Iterator[None]:
 
     stream: The stream to use; with None, the current stream is not changed.
 
-    Returns
-    -------
-    context manager
-        The stream applies to the calls inside the block.
+    Returns (context manager): The stream applies to the calls inside the block.
     """
     if stream is None:
         yield
@@ -259,20 +256,13 @@ def deterministic(enabled: bool = True) -> Any:
     enabled: Whether the additions have the same order in each call, which is the default of the process. With False,
     the additions are atomic and have any order.
 
-    Returns
-    -------
-    context manager
-        The setting applies to the ops that run inside the block, so call `backward` there.
+    Returns (context manager): The setting applies to the ops that run inside the block, so call `backward` there.
 
-    Notes
-    -----
     Additions by index are `scatter_add`, `index_add`, and the gradients of `gather`, `index_select`, `embedding` and
     indexing. Atomic additions need one launch, whereas sorting needs about ten. Without a fixed order, the last digits
     of float32 and float64 results vary between calls; float16 and bfloat16 are always added in order.
     `mg.settings.deterministic` and MINIGRAD_DETERMINISTIC=0 set the mode for a whole process.
 
-    Examples
-    --------
     >>> with mg.override(cuda="simulator"), mg.cuda.deterministic(False):
     ...     x, i = mg.zeros(3, device="cuda"), mg.tensor([2, 0, 2], device="cuda")
     ...     x.index_add(0, i, mg.tensor([1.0, 2.0, 4.0], device="cuda")).tolist()

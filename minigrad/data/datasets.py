@@ -67,18 +67,10 @@ class IterableDataset(Dataset[T_co]):
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """Define a dataset whose sample i is the tuple of the elements i of several tensors along dim 0.
 
-    Parameters
-    ----------
-    *tensors : Tensor or numpy.ndarray
-        Tensors or arrays of equal length; their memory is shared, not copied.
+    tensors (Tensor or numpy.ndarray): Tensors or arrays of equal length; their memory is shared, not copied.
 
-    Raises
-    ------
-    ShapeError
-        If a tensor has no dims, or a length that differs from that of the first tensor.
+    Raises ShapeError if a tensor has no dims, or a length that differs from that of the first tensor.
 
-    Examples
-    --------
     >>> ds = mg.data.TensorDataset(mg.tensor([[1.0], [2.0]]), mg.tensor([0, 1]))
     >>> ds[1], len(ds)
     ((tensor([2.]), tensor(1)), 2)
@@ -280,28 +272,16 @@ class StackDataset(Dataset[Any]):
 def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | None = None) -> list[Subset]:
     """Split a dataset at random into disjoint subsets.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Dataset with a length.
-    lengths : sequence of int or float
-        Lengths whose sum is the length of the dataset, or fractions whose sum is 1.  A fraction is multiplied by the
-        length of the dataset and rounded down; the remaining samples are added to the subsets, one each in turn.
-    generator : Generator, optional
-        Generator of the permutation; by default the generator of `mg.manual_seed`.
+    dataset: Dataset with a length.
+    lengths (sequence of int or float): Lengths whose sum is the length of the dataset, or fractions whose sum is 1.  A
+    fraction is multiplied by the length of the dataset and rounded down; the remaining samples are added to the
+    subsets, one each in turn.
+    generator: Generator of the permutation; by default the generator of `mg.manual_seed`.
 
-    Returns
-    -------
-    list of Subset
-        One subset for each length.
+    Returns: One subset for each length.
 
-    Raises
-    ------
-    ArgumentError
-        If a fraction is not in [0, 1], or the lengths do not sum to the length of the dataset.
+    Raises ArgumentError if a fraction is not in [0, 1], or the lengths do not sum to the length of the dataset.
 
-    Examples
-    --------
     >>> parts = mg.data.random_split(range(10), [0.75, 0.25], generator=mg.Generator(0))
     >>> [len(part) for part in parts]
     [8, 2]

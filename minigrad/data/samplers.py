@@ -204,15 +204,9 @@ class WeightedRandomSampler(DrawingSampler):
 class BatchSampler(Sampler[list[int]]):
     """Combine the indices of another sampler to batches, which are lists of indices.
 
-    Parameters
-    ----------
-    sampler : Sampler or iterable of int
-        Source of the indices.
-    drop_last : bool
-        Whether to drop a last batch that has fewer indices.
+    sampler (Sampler or iterable of int): Source of the indices.
+    drop_last: Whether to drop a last batch that has fewer indices.
 
-    Examples
-    --------
     >>> list(mg.data.BatchSampler(mg.data.SequentialSampler(range(5)), 2, False))
     [[0, 1], [2, 3], [4]]
     """

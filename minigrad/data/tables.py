@@ -20,29 +20,17 @@ from minigrad.ops.creation import from_numpy
 class CSV(TensorDataset):
     """Read the rows of a CSV file: numbers are the features, and one column of numbers or class names is the target.
 
-    Parameters
-    ----------
-    path : str or path
-        Path of the file. A file whose name ends in .gz is decompressed.
-    target : str or int, optional
-        Name or index of the column of the target. Without a target, a sample contains only features.
-    delimiter : str, default ","
-        Character between two cells.
-    header : bool, optional
-        Whether the first row contains the names of the columns. By default, it does if a cell of the first row is not a
-        number and the cell below is a number.
-    dtype : dtype, default float32
-        Dtype of the features, and of a numeric target that contains other values than integers.
+    path: Path of the file. A file whose name ends in .gz is decompressed.
+    target: Name or index of the column of the target. Without a target, a sample contains only features.
+    delimiter: Character between two cells.
+    header: Whether the first row contains the names of the columns. By default, it does if a cell of the first row is
+    not a number and the cell below is a number.
+    dtype (dtype): Dtype of the features, and of a numeric target that contains other values than integers.
 
-    Raises
-    ------
-    FileError
-        If the file is missing, or a cell is missing or not a number; the message names the line and the column.
-    ArgumentError
-        If there is no column `target`.
+    Raises FileError if the file is missing, or a cell is missing or not a number; the message names the line and the
+    column.
+    Raises ArgumentError if there is no column `target`.
 
-    Notes
-    -----
     The attribute `columns` contains the names of the features.  For class names, the target is the index of the name in
     the sorted list `classes`, as int64.  For integers, the target is int64 as well, and `classes` is empty.
     """

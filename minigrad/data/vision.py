@@ -163,19 +163,11 @@ def read_idx(path: Any) -> NDArray[Any]:
 
     path: Path of the file. A file whose name ends in .gz is decompressed.
 
-    Returns
-    -------
-    numpy.ndarray
-        New array in the byte order of this machine.
+    Returns (numpy.ndarray): New array in the byte order of this machine.
 
-    Raises
-    ------
-    FileError
-        If the file is missing, truncated, too long, or of another format.
+    Raises FileError if the file is missing, truncated, too long, or of another format.
 
-    References
-    ----------
-    Y. LeCun, C. Cortes, C. Burges, "The MNIST database", section "The IDX file format".
+    Source: Y. LeCun, C. Cortes, C. Burges, "The MNIST database", section "The IDX file format".
     """
     data, name = content(path), os.fspath(path)
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in TYPES:

@@ -69,47 +69,32 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
 
     An operand may have a number as its default.
 
-    Parameters
-    ----------
-    dtype : function
-        Dtype rule that returns (compute dtype, result dtype): see `declare/rules.py`.
-    vjp : tuple of functions, "derived" or None
-        One VJP rule per operand, or None for an operand whose gradient is not defined. "derived", for one operand or
-        for all, derives the rules of every order from the body. A conditional expression passes the gradient to the
-        branch that was taken; at a kink, this is the branch that `==` takes.
-    linear : bool or Linear, default False
-        Operands in which the op is linear: `mg.rules.joint("a", "b")` or `mg.rules.each("a", "b")`; True if the op has
-        a single operand.
-    jvp : function, optional
-        JVP rule, such as `lambda dx, y: dx * y`; by default transforms derive it.
-    batch : str or function, optional
-        Batching rule for `vmap`: see `declare/claims.py`; by default it is derived.
-    outputs : tuple of str, default ("y",)
-        Names of several results, for a body that returns a tuple, such as `return mantissa, exponent`. Then the dtype
-        rule returns one dtype for all results or a tuple of dtypes, calls return a named tuple, `out=` takes a tuple,
-        and VJP rules name the incoming gradients that they use: `lambda g0, g1, x: ...`.
-    namespace : str or tuple of str, optional
-        Namespaces in which users find the op; by default the folder of the declaration determines it.
-    method : bool, optional
-        Whether Tensor has the op as a method, which also has an in-place form; by default if `mg` has the op, or
-        `mg.nn.functional`.
-    inplace : bool, default False
-        Whether the function has PyTorch's parameter `inplace`.
-    front : str, default ""
-        Parameters after the operands, such as "*, alpha=1". If a call passes another value than the default for such a
-        parameter, `otherwise` computes the result.
-    otherwise : function, optional
-        Function of the operands, the `front` parameters and `out`, which calls other ops.
-    sole : function, optional
-        Function that computes a call with only the first operand.
-    by_number : function, optional
-        Function of both operands and `out`, which is called if the second operand is not a tensor. It can check the
-        value of the number, which a dtype rule does not receive, and raise. It returns its result, or None to run the
-        op itself.
-    fuse : bool, optional
-        Whether to compile a derivative rule that calls several ops into one kernel. With True, a rule must consist of
-        elementwise ops on its arguments, because it is called only once, with symbols: it must not have branches or
-        side effects, or read outside values that change later. The default is True in this package and False elsewhere.
+    dtype: Dtype rule that returns (compute dtype, result dtype): see `declare/rules.py`.
+    vjp (tuple of functions, "derived" or None): One VJP rule per operand, or None for an operand whose gradient is not
+    defined. "derived", for one operand or for all, derives the rules of every order from the body. A conditional
+    expression passes the gradient to the branch that was taken; at a kink, this is the branch that `==` takes.
+    linear: Operands in which the op is linear: `mg.rules.joint("a", "b")` or `mg.rules.each("a", "b")`; True if the op
+    has a single operand.
+    jvp: JVP rule, such as `lambda dx, y: dx * y`; by default transforms derive it.
+    batch (str or function): Batching rule for `vmap`: see `declare/claims.py`; by default it is derived.
+    outputs: Names of several results, for a body that returns a tuple, such as `return mantissa, exponent`. Then the
+    dtype rule returns one dtype for all results or a tuple of dtypes, calls return a named tuple, `out=` takes a tuple,
+    and VJP rules name the incoming gradients that they use: `lambda g0, g1, x: ...`.
+    namespace (str or tuple of str): Namespaces in which users find the op; by default the folder of the declaration
+    determines it.
+    method: Whether Tensor has the op as a method, which also has an in-place form; by default if `mg` has the op, or
+    `mg.nn.functional`.
+    inplace: Whether the function has PyTorch's parameter `inplace`.
+    front: Parameters after the operands, such as "*, alpha=1". If a call passes another value than the default for such
+    a parameter, `otherwise` computes the result.
+    otherwise: Function of the operands, the `front` parameters and `out`, which calls other ops.
+    sole: Function that computes a call with only the first operand.
+    by_number: Function of both operands and `out`, which is called if the second operand is not a tensor. It can check
+    the value of the number, which a dtype rule does not receive, and raise. It returns its result, or None to run the
+    op itself.
+    fuse: Whether to compile a derivative rule that calls several ops into one kernel. With True, a rule must consist of
+    elementwise ops on its arguments, because it is called only once, with symbols: it must not have branches or side
+    effects, or read outside values that change later. The default is True in this package and False elsewhere.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -243,26 +228,18 @@ def view(
 ) -> Callable[..., Function]:  # fmt: skip
     """Declare a view: the body computes a Layout from the Layout of the operand and from the parameters of the op.
 
-    Parameters
-    ----------
-    vjp : tuple of one function, or of None
-        VJP rule of the operand.
-    jvp : function, optional
-        JVP rule, for a view whose result depends on the layout of its operand. By default the tangent of the result is
-        the view of the tangent, because a view is linear.
-    batch : str or function, optional
-        How `vmap` adds a batch as the first dim: see `declare/claims.py`; by default it is derived.
-    beyond : bool, default False
-        Whether the view may contain elements of the storage that are not in its operand; then the callers check that
-        these elements exist.
-    name : str, default ""
-        Name of the op in the schema; by default that of the function.
-    namespace : str or tuple of str, optional
-        Namespaces in which users find the view; by default the folder of the declaration determines it.
-    method : bool, optional
-        Whether Tensor has the view as a method; by default if `mg` has it.
-    dtype : function, optional
-        Function of (op, specs) that returns the dtype of the view; by default it is that of the operand.
+    vjp (tuple of one function, or of None): VJP rule of the operand.
+    jvp: JVP rule, for a view whose result depends on the layout of its operand. By default the tangent of the result is
+    the view of the tangent, because a view is linear.
+    batch (str or function): How `vmap` adds a batch as the first dim: see `declare/claims.py`; by default it is
+    derived.
+    beyond: Whether the view may contain elements of the storage that are not in its operand; then the callers check
+    that these elements exist.
+    name: Name of the op in the schema; by default that of the function.
+    namespace (str or tuple of str): Namespaces in which users find the view; by default the folder of the declaration
+    determines it.
+    method: Whether Tensor has the view as a method; by default if `mg` has it.
+    dtype: Function of (op, specs) that returns the dtype of the view; by default it is that of the operand.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -302,39 +279,25 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     operands.  The body returns a launch of the backend.  Operands are the parameters that are annotated as tensors.
     The parameters `vjp`, `linear`, `jvp` and `batch` are those of `elementwise`, without "derived".
 
-    Parameters
-    ----------
-    dtype : function
-        Function of (op, specs, **params) that returns the dtype of the result.
-    shape : function
-        Function of (op, *specs, **params) that returns the shape of the result.
-    joint : function, optional
-        Joint VJP rule, which returns a tuple of all gradients. A backward pass uses the joint rule if every operand
-        requires a gradient. If the joint rule has the keyword-only parameter `asked`, a tuple with one boolean per
-        operand, the backward pass always uses the joint rule. The rule must then return None for operands whose boolean
-        is False, and it receives None for values that are not saved for the requested gradients.
-    outputs : tuple of str, default ("y",)
-        Names of several results. Then `dtype` and `shape` return a tuple, the body receives an `out` for each result,
-        calls return a named tuple, and a rule takes the gradients that it names: `lambda g0, g1, x: ...`.
-    namespace : str or tuple of str, optional
-        Namespaces in which users find the op; by default the folder of the declaration determines it.
-    method : bool, default False
-        Whether Tensor has the op as a method.
-    in_place : bool, default False
-        Whether Tensor also has the in-place method `name_`.
-    out : bool, default True
-        Whether the public function takes `out=`.
-    floats : bool, default False
-        Whether an integer operand is first converted to the default float dtype.
-    writes : tuple of str, default ()
-        Names of the operands into whose memory the launch writes; each call checks and counts these writes.
-    otherwise : function, optional
-        Function of the public arguments that computes the calls which the kernel does not support, from other ops. It
-        returns None for all other calls.
-    sole : function, optional
-        Function that computes a call with only the first operand, a plain tensor, as `otherwise` does, but sooner.
-    complex : bool, default False
-        Whether the kernel and the rules are valid for complex operands. An op without it refuses them.
+    dtype: Function of (op, specs, **params) that returns the dtype of the result.
+    shape: Function of (op, *specs, **params) that returns the shape of the result.
+    joint: Joint VJP rule, which returns a tuple of all gradients. A backward pass uses the joint rule if every operand
+    requires a gradient. If the joint rule has the keyword-only parameter `asked`, a tuple with one boolean per operand,
+    the backward pass always uses the joint rule. The rule must then return None for operands whose boolean is False,
+    and it receives None for values that are not saved for the requested gradients.
+    outputs: Names of several results. Then `dtype` and `shape` return a tuple, the body receives an `out` for each
+    result, calls return a named tuple, and a rule takes the gradients that it names: `lambda g0, g1, x: ...`.
+    namespace (str or tuple of str): Namespaces in which users find the op; by default the folder of the declaration
+    determines it.
+    method: Whether Tensor has the op as a method.
+    in_place: Whether Tensor also has the in-place method `name_`.
+    out: Whether the public function takes `out=`.
+    floats: Whether an integer operand is first converted to the default float dtype.
+    writes: Names of the operands into whose memory the launch writes; each call checks and counts these writes.
+    otherwise: Function of the public arguments that computes the calls which the kernel does not support, from other
+    ops. It returns None for all other calls.
+    sole: Function that computes a call with only the first operand, a plain tensor, as `otherwise` does, but sooner.
+    complex: Whether the kernel and the rules are valid for complex operands. An op without it refuses them.
     """
 
     def declare(function: FunctionType) -> Function:

@@ -92,17 +92,11 @@ def outgoing(x: Tensor) -> Any:
 def all_reduce(x: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Reduce a tensor over all processes, and write the result into the tensor of each process.
 
-    Parameters
-    ----------
-    x : Tensor
-        Tensor with the same shape and dtype in each process; written in place.
-    op : ReduceOp or str, default ReduceOp.SUM
-        Reduction of each element.
-    group : communicator of mpi4py, optional
-        Processes that take part; all processes if None.
-    async_op : bool, default False
-        Whether to return a `Work` object immediately; its `wait()` waits for the result. If False, the function returns
-        None when the result is complete.
+    x: Tensor with the same shape and dtype in each process; written in place.
+    op (ReduceOp or str): Reduction of each element.
+    group: Processes that take part; all processes if None.
+    async_op: Whether to return a `Work` object immediately; its `wait()` waits for the result. If False, the function
+    returns None when the result is complete.
     """
     expect_tensors("all_reduce", x)
     from mpi4py import MPI

@@ -86,20 +86,12 @@ class Independent(Distribution):
 class TransformedDistribution(Distribution):
     """Define the distribution of the values that transforms compute from samples x of a base distribution.
 
-    Parameters
-    ----------
-    base_distribution : Distribution
-        Distribution of x.
-    transforms : Transform or list of Transform
-        Transforms in the order in which they are applied.
+    base_distribution: Distribution of x.
+    transforms (Transform or list of Transform): Transforms in the order in which they are applied.
 
-    Raises
-    ------
-    ArgumentError
-        If an entry of `transforms` is not a Transform, or the event dims of the transforms exceed the dims of the base.
+    Raises ArgumentError if an entry of `transforms` is not a Transform, or the event dims of the transforms exceed the
+    dims of the base.
 
-    Examples
-    --------
     >>> from minigrad.distributions.transforms import TanhTransform
     >>> policy = TransformedDistribution(Normal(mg.zeros(2), 1.0), TanhTransform(cache_size=1))
     >>> bool((policy.rsample((100,)).abs() <= 1).all())

@@ -82,15 +82,9 @@ class dependent_property(property, _Dependent):
 def is_dependent(constraint: Any) -> bool:
     """Return whether a constraint depends on parameters, so that it cannot be checked alone.
 
-    Parameters
-    ----------
-    constraint : Constraint
-        The constraint.
+    constraint (Constraint): The constraint.
 
-    Returns
-    -------
-    bool
-        Whether `check` is not defined.
+    Returns: Whether `check` is not defined.
     """
     return isinstance(constraint, _Dependent)
 

@@ -66,12 +66,8 @@ class Binomial(Odds):
 
     Probability of k: n! / (k! (n - k)!) * p**k * (1 - p) ** (n - k).
 
-    Parameters
-    ----------
-    total_count : int or Tensor, default 1
-        Number of trials n.
-    probs : Tensor or float, optional
-        Probability p of a success.
+    total_count (int or Tensor): Number of trials n.
+    probs: Probability p of a success.
     """
 
     has_enumerate_support = True
@@ -165,12 +161,8 @@ class NegativeBinomial(Odds):
 
     Probability of k: gamma(n + k) / (k! gamma(n)) * p**k * (1 - p)**n.
 
-    Parameters
-    ----------
-    total_count : Tensor or float
-        Number of failures n, which is at least 0 and need not be an integer.
-    probs : Tensor or float, optional
-        Probability p of a success, at least 0 and below 1.
+    total_count (Tensor or float): Number of failures n, which is at least 0 and need not be an integer.
+    probs: Probability p of a success, at least 0 and below 1.
     """
 
     arg_constraints = {

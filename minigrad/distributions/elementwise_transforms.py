@@ -143,10 +143,7 @@ def _sign(number: Any) -> Any:
 class CumulativeDistributionTransform(Transform):
     """The cumulative distribution function of a distribution as a transform to [0, 1].
 
-    Parameters
-    ----------
-    distribution : Distribution
-        The distribution, which has `cdf`, `icdf` and `log_prob`.
+    distribution (Distribution): The distribution, which has `cdf`, `icdf` and `log_prob`.
     """
 
     bijective, sign = True, 1

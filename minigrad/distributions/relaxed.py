@@ -110,12 +110,8 @@ class ExpRelaxedCategorical(OfClasses):
 class RelaxedOneHotCategorical(Relaxed):
     """Define distributions of weights near one-hot vectors, whose samples have gradients (Gumbel-softmax).
 
-    Parameters
-    ----------
-    probs : Tensor, optional
-        Probabilities, or weights, which are divided by their sum.
-    logits : Tensor, optional
-        Logarithms of weights, instead of `probs`.
+    probs (Tensor): Probabilities, or weights, which are divided by their sum.
+    logits (Tensor): Logarithms of weights, instead of `probs`.
     """
 
     arg_constraints = PROBS

@@ -26,20 +26,11 @@ EULER = 0.57721566490153286061
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     """Return numbers and tensors as tensors of the same shape; numbers take the dtype of the first tensor.
 
-    Parameters
-    ----------
-    *values : Tensor or float
-        The numbers and tensors.
+    values (Tensor or float): The numbers and tensors.
 
-    Returns
-    -------
-    tuple of Tensor
-        One tensor per value; a tensor that already has the common shape is not copied.
+    Returns: One tensor per value; a tensor that already has the common shape is not copied.
 
-    Raises
-    ------
-    ArgumentError
-        If a value is neither a number nor a tensor.
+    Raises ArgumentError if a value is neither a number nor a tensor.
     """
     for value in values:
         if not isinstance(value, (Tensor, Number)):

@@ -16,33 +16,19 @@ from minigrad.runtime.tensor import Tensor
 class Adafactor(GroupOptimizer):
     """Minimize a loss with Adafactor, which stores only row and column means of the squared gradients of a matrix.
 
-    Parameters
-    ----------
-    params : iterable
-        Tensors or parameter groups: see `Optimizer`.
-    lr : float or Tensor, default 1e-2
-        Upper bound of the relative size of a step, and the rate of the weight decay.
-    beta2_decay : float, default -0.8
-        Exponent: step t updates the running mean of squares with the weight t ** beta2_decay.
-    eps : pair of float, default (None, 1e-3)
-        The first value is a lower bound for the root mean square of the gradients, by which a step is divided; None
-        selects the machine epsilon of the dtype. The second value is a lower bound for the root mean square of the
-        parameter, which scales the step.
-    d : float, default 1.0
-        Upper bound of the root mean square of an update; a larger update is scaled down.
+    params: Tensors or parameter groups: see `Optimizer`.
+    lr: Upper bound of the relative size of a step, and the rate of the weight decay.
+    beta2_decay: Exponent: step t updates the running mean of squares with the weight t ** beta2_decay.
+    eps (pair of float): The first value is a lower bound for the root mean square of the gradients, by which a step is
+    divided; None selects the machine epsilon of the dtype. The second value is a lower bound for the root mean square
+    of the parameter, which scales the step.
+    d: Upper bound of the root mean square of an update; a larger update is scaled down.
 
-    Raises
-    ------
-    ArgumentError
-        If an option is out of its range.
+    Raises ArgumentError if an option is out of its range.
 
-    References
-    ----------
-    Shazeer and Stern, Adafactor: Adaptive learning rates with sublinear memory cost, 2018; with PyTorch's use of `lr`
-    and of the first `eps`.
+    Source: Shazeer and Stern, Adafactor: Adaptive learning rates with sublinear memory cost, 2018; with PyTorch's use
+    of `lr` and of the first `eps`.
 
-    Examples
-    --------
     >>> p = mg.nn.Parameter(mg.ones(3, 4))
     >>> optimizer = mg.optim.Adafactor([p])
     >>> p.grad = mg.ones(3, 4)

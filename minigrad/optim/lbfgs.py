@@ -33,37 +33,21 @@ def moved(p, direction, *, length):  # type: ignore[no-untyped-def]
 class LBFGS(Optimizer):
     """Minimize a loss with L-BFGS, a quasi-Newton method for deterministic losses with few parameters.
 
-    Parameters
-    ----------
-    params : iterable
-        Parameters, or exactly one parameter group.
-    lr : float or Tensor, default 1
-        Factor of the search direction, or the first factor that the line search tries.
-    max_iter : int, default 20
-        Maximum number of iterations per `step`.
-    max_eval : int, optional
-        Maximum number of calls of the closure per `step`; 1.25 times max_iter by default.
-    tolerance_grad : float, default 1e-7
-        Iterations stop if no element of the gradient exceeds this magnitude.
-    tolerance_change : float, default 1e-9
-        Iterations stop if the loss or all parameters change by less than this value.
-    history_size : int, default 100
-        Number of previous steps that are stored. Each stored step requires memory for two copies of all parameters.
-    line_search_fn : {"strong_wolfe"}, optional
-        Line search. None: each step is `lr` times the search direction, and the first step is also scaled by
-        min(1, 1 / sum(abs(gradient))).
+    params: Parameters, or exactly one parameter group.
+    lr: Factor of the search direction, or the first factor that the line search tries.
+    max_iter: Maximum number of iterations per `step`.
+    max_eval: Maximum number of calls of the closure per `step`; 1.25 times max_iter by default.
+    tolerance_grad: Iterations stop if no element of the gradient exceeds this magnitude.
+    tolerance_change: Iterations stop if the loss or all parameters change by less than this value.
+    history_size: Number of previous steps that are stored. Each stored step requires memory for two copies of all
+    parameters.
+    line_search_fn ({"strong_wolfe"}): Line search. None: each step is `lr` times the search direction, and the first
+    step is also scaled by min(1, 1 / sum(abs(gradient))).
 
-    Raises
-    ------
-    ArgumentError
-        If there are several parameter groups, or `line_search_fn` is neither None nor "strong_wolfe".
+    Raises ArgumentError if there are several parameter groups, or `line_search_fn` is neither None nor "strong_wolfe".
 
-    References
-    ----------
-    J. Nocedal and S. Wright, Numerical Optimization, algorithms 7.4, 7.5, 3.5 and 3.6.
+    Source: J. Nocedal and S. Wright, Numerical Optimization, algorithms 7.4, 7.5, 3.5 and 3.6.
 
-    Examples
-    --------
     >>> w = mg.Var([3.0, -2.0])
     >>> optimizer = mg.optim.LBFGS([w], line_search_fn="strong_wolfe")
     >>> def closure():

@@ -43,31 +43,18 @@ def strong_wolfe(
 ) -> tuple[Point, int]:  # fmt: skip
     """Find a step length that satisfies the strong Wolfe conditions.
 
-    Parameters
-    ----------
-    at : callable
-        Function that maps a step length to the loss, the gradient and the directional derivative at the end of the
-        step.
-    length : float
-        Length to try first.
-    start : tuple
-        Loss, gradient and directional derivative at length 0.
-    reach : float
-        Largest magnitude of an element of the direction.
-    tolerance : float
-        The interval that contains the result is not narrowed further if its length times `reach` is less than this
-        value.
-    limit : int
-        Maximum number of evaluations after the first.
+    at (callable): Function that maps a step length to the loss, the gradient and the directional derivative at the end
+    of the step.
+    length: Length to try first.
+    start (tuple): Loss, gradient and directional derivative at length 0.
+    reach: Largest magnitude of an element of the direction.
+    tolerance: The interval that contains the result is not narrowed further if its length times `reach` is less than
+    this value.
+    limit: Maximum number of evaluations after the first.
 
-    Returns
-    -------
-    Point, int
-        The best point, and the number of evaluations.
+    Returns (Point, int): The best point, and the number of evaluations.
 
-    References
-    ----------
-    J. Nocedal and S. Wright, Numerical Optimization, algorithms 3.5 and 3.6.
+    Source: J. Nocedal and S. Wright, Numerical Optimization, algorithms 3.5 and 3.6.
     """
     origin = Point(0.0, *start)
     bracket, count, done = bracketed(at, length, origin, limit)

@@ -22,37 +22,21 @@ class Muon(GroupOptimizer):
 
     The direction of a step is the running mean of gradients, converted to a nearly orthogonal matrix.
 
-    Parameters
-    ----------
-    params : iterable
-        Matrices, or parameter groups of matrices: see `Optimizer`.
-    lr : float, default 1e-3
-        Learning rate.
-    momentum : float, default 0.95
-        Weight of the previous value in the running mean of gradients.
-    ns_coefficients : triple of float
-        Coefficients of the polynomial of the Newton-Schulz iteration.
-    eps : float, default 1e-7
-        Lower bound of the norm by which the direction is divided.
-    ns_steps : int, default 5
-        Number of Newton-Schulz iterations, less than 100.
-    adjust_lr_fn : {"original", "match_rms_adamw"}, optional
-        Learning rate for a shape: lr * sqrt(max(1, rows / columns)) for "original", which is the default, and
-        lr * 0.2 * sqrt(max(rows, columns)) for "match_rms_adamw".
+    params: Matrices, or parameter groups of matrices: see `Optimizer`.
+    lr (float): Learning rate.
+    momentum: Weight of the previous value in the running mean of gradients.
+    ns_coefficients: Coefficients of the polynomial of the Newton-Schulz iteration.
+    eps: Lower bound of the norm by which the direction is divided.
+    ns_steps: Number of Newton-Schulz iterations, less than 100.
+    adjust_lr_fn: Learning rate for a shape: lr * sqrt(max(1, rows / columns)) for "original", which is the default, and
+    lr * 0.2 * sqrt(max(rows, columns)) for "match_rms_adamw".
 
-    Raises
-    ------
-    ArgumentError
-        If a parameter is not a matrix, or an option is out of its range.
+    Raises ArgumentError if a parameter is not a matrix, or an option is out of its range.
 
-    Notes
-    -----
     The Newton-Schulz iteration computes in bfloat16, as in PyTorch. PyTorch adds in another order, so the results of
     both libraries agree to about two digits.
 
-    References
-    ----------
-    K. Jordan and others, Muon: An optimizer for hidden layers in neural networks.
+    Source: K. Jordan and others, Muon: An optimizer for hidden layers in neural networks.
     """
 
     def __init__(

@@ -54,13 +54,12 @@ class Optimizer:
 
     A subclass passes its options as `defaults` and overrides `step`.
 
-    Parameters
-    ----------
-    params : iterable
-        Tensors, pairs of a name and a tensor (`model.named_parameters()`), or dicts. Each dict is a parameter group: it
-        contains the entry "params" and the group's own options.
-    defaults : dict
-        Values of the options that a group does not specify.
+    params: Tensors, pairs of a name and a tensor (`model.named_parameters()`), or dicts. Each dict is a parameter
+    group: it contains the entry "params" and the group's own options.
+    defaults (dict): Values of the options that a group does not specify.
+
+    Raises ArgumentError if there are no parameters, if a parameter is in two groups, or if a parameter is not a leaf.
+    Raises DTypeError if `params` is a tensor, or contains an object that is not a tensor.
 
     Attributes
     ----------
@@ -68,13 +67,6 @@ class Optimizer:
         The groups: "params" and the options, which may be changed between steps.
     state : dict
         Maps each parameter to a dict with the tensors that the optimizer stores for it.
-
-    Raises
-    ------
-    ArgumentError
-        If there are no parameters, if a parameter is in two groups, or if a parameter is not a leaf.
-    DTypeError
-        If `params` is a tensor, or contains an object that is not a tensor.
     """
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:

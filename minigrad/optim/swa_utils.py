@@ -96,19 +96,13 @@ class AveragedModel:
 
     Each call of `update_parameters(model)` updates the averages with the current parameters of the model.
 
-    Parameters
-    ----------
-    model : object
-        A module, or any object with `parameters()` that `copy.deepcopy` can copy.
-    device : Device or str, optional
-        Device of the copy.
-    avg_fn : callable, optional
-        Function of an average, a current value and the number of values in the average, which returns the new average.
-    multi_avg_fn : callable, optional
-        Function of lists of averages and of current values, and of the number of values, which updates the averages in
-        place. By default, the function computes means in one launch.
-    use_buffers : bool, default False
-        Whether buffers are averaged as well. If False, they are copied.
+    model (object): A module, or any object with `parameters()` that `copy.deepcopy` can copy.
+    device: Device of the copy.
+    avg_fn (callable): Function of an average, a current value and the number of values in the average, which returns
+    the new average.
+    multi_avg_fn (callable): Function of lists of averages and of current values, and of the number of values, which
+    updates the averages in place. By default, the function computes means in one launch.
+    use_buffers: Whether buffers are averaged as well. If False, they are copied.
 
     Attributes
     ----------
@@ -233,16 +227,10 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
 class SWALR(LRScheduler):
     """Change the learning rates to the constant rates `swa_lr` within `anneal_epochs` epochs.
 
-    Parameters
-    ----------
-    swa_lr : float or list of float
-        Final rate; a list contains one rate per group.
-    anneal_epochs : int, default 10
-        Number of epochs of the change; with 0, the change is immediate.
-    anneal_strategy : {"cos", "linear"}
-        Shape of the change: along a cosine or linear.
-    last_epoch : int, default -1
-        See `LRScheduler`.
+    swa_lr: Final rate; a list contains one rate per group.
+    anneal_epochs: Number of epochs of the change; with 0, the change is immediate.
+    anneal_strategy ({"cos", "linear"}): Shape of the change: along a cosine or linear.
+    last_epoch: See `LRScheduler`.
     """
 
     def __init__(

@@ -92,24 +92,14 @@ class Argument:
 class Report(Page):
     """Store the result of a gradient check; `print` shows it as text.
 
-    Parameters
-    ----------
-    name : str
-        Name of the check.
-    arguments : list of Argument
-        Comparison of each argument.
-    checks : list
-        Pairs of a property that the modes must have, as text, and whether the modes have this property.
-    notes : list of str
-        Comparisons that were not made, with the reasons.
-    ranked : list of Element
-        Elements whose gradients differ by more than the tolerance, in descending order of the excess.
-    curve : list
-        Pairs of a step and the error of the worst element at this step.
-    verdict : str
-        Text that begins with "wrong rule" or "bad step", or "" if no element differs.
-    suspect : str, optional
-        Probable mistake in the rule, guessed from the values.
+    name: Name of the check.
+    arguments: Comparison of each argument.
+    checks (list): Pairs of a property that the modes must have, as text, and whether the modes have this property.
+    notes: Comparisons that were not made, with the reasons.
+    ranked: Elements whose gradients differ by more than the tolerance, in descending order of the excess.
+    curve (list): Pairs of a step and the error of the worst element at this step.
+    verdict: Text that begins with "wrong rule" or "bad step", or "" if no element differs.
+    suspect: Probable mistake in the rule, guessed from the values.
     """
 
     name: str = "gradcheck"

@@ -16,31 +16,16 @@ def checkpoint_sequential(
 ) -> Any:
     """Call functions one after the other, in segments that save only their inputs.
 
-    Parameters
-    ----------
-    functions : Sequential or list of callable
-        Functions of one argument, in the order of their calls.
-    segments : int
-        Number of segments. The last segment saves its intermediate values, because its backward pass comes first.
-    input : Any
-        Argument of the first function.
-    use_reentrant : bool, optional
-        Has no effect.
-    preserve_rng_state : bool, default True
-        Whether the second forward pass draws the same random numbers, as in `mg.checkpoint`.
+    functions (Sequential or list of callable): Functions of one argument, in the order of their calls.
+    segments: Number of segments. The last segment saves its intermediate values, because its backward pass comes first.
+    input (Any): Argument of the first function.
+    use_reentrant: Has no effect.
+    preserve_rng_state: Whether the second forward pass draws the same random numbers, as in `mg.checkpoint`.
 
-    Returns
-    -------
-    Any
-        Result of the last function.
+    Returns: Result of the last function.
 
-    Raises
-    ------
-    ArgumentError
-        If there are fewer functions than segments, or if `segments` is less than 1.
+    Raises ArgumentError if there are fewer functions than segments, or if `segments` is less than 1.
 
-    Examples
-    --------
     >>> x = mg.Var([0.5])
     >>> y = checkpoint_sequential([mg.sin, mg.exp, mg.sqrt], 2, x)
     >>> y.sum().backward()[x].shape

@@ -69,29 +69,18 @@ def curves(
 ) -> Curves:  # fmt: skip
     """Draw functions with their derivatives, or the values of a training run against the steps.
 
-    Parameters
-    ----------
-    f : function, str, sequence or dict
-        An elementwise function of one tensor, such as `mg.tanh`, a lambda, or `mg.func.vmap` of a function of one
-        number; the name of an op; or values, such as the losses of a training run. Values are a sequence, an array or a
-        tensor, or a pair (steps, values). A dict maps names to functions or values; each entry is drawn as one curve.
-    over : pair of float, default (-3.0, 3.0)
-        Range of the argument of a function. The function is computed in float64.
-    orders : int, default 1
-        Number of derivatives to draw.
-    names : sequence of str, optional
-        Names of all curves, in order.
-    log : bool, default False
-        Whether the heights are on a logarithmic scale. Values that are not positive are left out and counted.
+    f (function, str, sequence or dict): An elementwise function of one tensor, such as `mg.tanh`, a lambda, or
+    `mg.func.vmap` of a function of one number; the name of an op; or values, such as the losses of a training run.
+    Values are a sequence, an array or a tensor, or a pair (steps, values). A dict maps names to functions or values;
+    each entry is drawn as one curve.
+    over: Range of the argument of a function. The function is computed in float64.
+    orders: Number of derivatives to draw.
+    names: Names of all curves, in order.
+    log: Whether the heights are on a logarithmic scale. Values that are not positive are left out and counted.
 
-    Raises
-    ------
-    ArgumentError
-        If `f` is another object, contains functions and values together, or is not elementwise. Errors that `f` and its
-        derivatives raise are not changed.
+    Raises ArgumentError if `f` is another object, contains functions and values together, or is not elementwise. Errors
+    that `f` and its derivatives raise are not changed.
 
-    Examples
-    --------
     >>> sorted(mg.viz.curves(mg.tanh, orders=2).values)
     ['tanh', "tanh'", "tanh''"]
     """

@@ -38,12 +38,8 @@ FOLDED = 30  # number of nodes above which scopes are drawn folded
 class Graph:
     """Store the nodes and edges of a recorded graph, and display them.
 
-    Parameters
-    ----------
-    nodes : list of Node
-        Nodes with an id, a label and a kind: "var", "constant", "op", "view" or "output".
-    edges : list of Edge
-        Edges between ids, from operand to result.
+    nodes (list of Node): Nodes with an id, a label and a kind: "var", "constant", "op", "view" or "output".
+    edges (list of Edge): Edges between ids, from operand to result.
     """
 
     def __init__(
@@ -184,33 +180,19 @@ def graph(
 ) -> Graph:  # fmt: skip
     """Draw the graph that ends in y: one node per op, with its shape, its dtype and the values saved for backward.
 
-    Parameters
-    ----------
-    y : Tensor
-        Result whose graph is drawn.
-    grads : GradStore, optional
-        The result of `backward`, whose gradients are shown at the Vars.
-    names : mapping of str to Tensor, optional
-        Names of Vars without a name, of results and of data. By default, the variables of the caller are used, and the
-        dicts, lists and objects that they contain, for example model['weight'].
-    fold : bool, optional
-        Whether each `viz.scope` is one box, and equal consecutive scopes are one box with a count. By default, this is
-        done if there are scopes and more than 30 nodes.
-    repeat : bool, default True
-        Whether a leaf that more than three ops read is drawn next to each of these ops.
-    colour : {"gradient", "bytes"}, optional
-        Quantity that the colors of the boxes show: the largest magnitude in the gradient, or the size of the saved
-        values in bytes. A folded box has the strongest color of its nodes.
+    y: Result whose graph is drawn.
+    grads: The result of `backward`, whose gradients are shown at the Vars.
+    names: Names of Vars without a name, of results and of data. By default, the variables of the caller are used, and
+    the dicts, lists and objects that they contain, for example model['weight'].
+    fold: Whether each `viz.scope` is one box, and equal consecutive scopes are one box with a count. By default, this
+    is done if there are scopes and more than 30 nodes.
+    repeat: Whether a leaf that more than three ops read is drawn next to each of these ops.
+    colour ({"gradient", "bytes"}): Quantity that the colors of the boxes show: the largest magnitude in the gradient,
+    or the size of the saved values in bytes. A folded box has the strongest color of its nodes.
 
-    Raises
-    ------
-    GradientError
-        If `y` has no graph, or for "gradient" if the graph was freed.
-    ArgumentError
-        If `colour` is unknown.
+    Raises GradientError if `y` has no graph, or for "gradient" if the graph was freed.
+    Raises ArgumentError if `colour` is unknown.
 
-    Notes
-    -----
     Results of at most six elements are shown with their values.  After `backward()`, the gradients of y with respect to
     these results are shown as well; a second backward pass computes them.  A value that was changed in place is left
     out.

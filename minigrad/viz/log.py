@@ -35,23 +35,18 @@ class Log:
     log: Whether the curves are on a logarithmic scale.
     out: Stream to which charts in a terminal and lines of progress are written; stderr if None.
 
-    Attributes
-    ----------
-    values : dict of str to (list of int, list of float)
-        Steps and values of each name.
+    Raises ArgumentError if the file has another ending, or a row has other columns than the first one.
 
-    Raises
-    ------
-    ArgumentError
-        If the file has another ending, or a row has other columns than the first one.
-
-    Examples
-    --------
     >>> with mg.viz.Log(show=False) as log:
     ...     for step in range(3):
     ...         log(loss=1 / (step + 1))
     >>> log.values["loss"]
     ([1, 2, 3], [1.0, 0.5, 0.3333333333333333])
+
+    Attributes
+    ----------
+    values : dict of str to (list of int, list of float)
+        Steps and values of each name.
     """
 
     def __init__(

@@ -30,14 +30,9 @@ NAME = 28  # largest number of characters of an op's name in this text
 class Memory(Picture):
     """Store the plot that `memory` returns, with the plotted values as attributes.
 
-    Parameters
-    ----------
-    rows : list of Row
-        The ops, the oldest first, with the values that each op saved.
-    forward : list of int
-        Bytes held after each op.
-    backward : list of int
-        Largest number of bytes during the op's step of the backward pass, in the order of `rows`.
+    rows (list of Row): The ops, the oldest first, with the values that each op saved.
+    forward: Bytes held after each op.
+    backward: Largest number of bytes during the op's step of the backward pass, in the order of `rows`.
 
     Attributes
     ----------

@@ -39,12 +39,9 @@ LEGEND = (
 class Precision(Picture):
     """Store the picture that `precision` returns, with the errors as attributes.
 
-    Parameters
-    ----------
-    vertices : tuple of Vertex
-        Inputs, constants and results of ops in the order of their computation. Each has `right`, its value in float64,
-        and `errors` by dtype: `own` is the error that arises in the op, and `total` is the error so far. The `size` of
-        an error is the relative error of the worst element in units of the dtype's eps.
+    vertices (tuple of Vertex): Inputs, constants and results of ops in the order of their computation. Each has
+    `right`, its value in float64, and `errors` by dtype: `own` is the error that arises in the op, and `total` is the
+    error so far. The `size` of an error is the relative error of the worst element in units of the dtype's eps.
     """
 
     def __init__(
@@ -71,29 +68,18 @@ def precision(
 ) -> Precision:  # fmt: skip
     """Show where f loses digits: each value of f(*inputs) in several dtypes, next to the same value in float64.
 
-    Parameters
-    ----------
-    f : callable
-        Function of tensors.
-    *inputs : tensor, array, number or list
-        Arguments of `f`. Floats are rounded to each dtype, and this rounding counts as an error.
-    dtypes : dtype or sequence of dtypes
-        Dtypes that are compared with float64; by default float32, float16 and bfloat16.
-    names : sequence of str, optional
-        Names of the inputs; by default the parameters of `f`.
-    dark : bool, default False
-        Whether the background is black.
+    f: Function of tensors.
+    inputs (tensor, array, number or list): Arguments of `f`. Floats are rounded to each dtype, and this rounding counts
+    as an error.
+    dtypes (dtype or sequence of dtypes): Dtypes that are compared with float64; by default float32, float16 and
+    bfloat16.
+    names: Names of the inputs; by default the parameters of `f`.
+    dark: Whether the background is black.
 
-    Raises
-    ------
-    ArgumentError
-        If `f` takes another branch in a dtype or computes nothing from its inputs, or if there is no dtype narrower
-        than float64 or no float input.
-    DTypeError
-        If `f` raises an error in one of the dtypes.
+    Raises ArgumentError if `f` takes another branch in a dtype or computes nothing from its inputs, or if there is no
+    dtype narrower than float64 or no float input.
+    Raises DTypeError if `f` raises an error in one of the dtypes.
 
-    Notes
-    -----
     Tensors in the closure of `f` are not converted, so they can promote operands to a wider dtype.  If `f` casts a
     float to another float dtype, the box of the operand shows the error.  An op with long sums, such as matmul, is
     one box, so cancellation inside it is part of its own error.  For gradients, pass `mg.func.grad(f)`, whose

@@ -36,22 +36,15 @@ HALVES = "bfloat16"  # key in the structure of an .npz: names of the arrays that
 def save(obj: Any, f: Any) -> None:
     """Write a tensor, or a tree of dicts, lists and tuples with tensors, numbers and strings, to a file.
 
-    Parameters
-    ----------
-    obj : Any
-        The tensor or the tree.  Tensors may be on any device and have any strides.  Tensors with the same memory and
-        layout are written once, and `load` returns a single tensor for them.
-    f : str, path or binary file
-        A path that ends in ".npz" selects NumPy's format; any other path or file selects safetensors.  An existing file
-        is replaced when the new file is complete and on disk, so an interruption leaves the old file.
+    obj (Any): The tensor or the tree.  Tensors may be on any device and have any strides.  Tensors with the same memory
+    and layout are written once, and `load` returns a single tensor for them.
+    f (str, path or binary file): A path that ends in ".npz" selects NumPy's format; any other path or file selects
+    safetensors.  An existing file is replaced when the new file is complete and on disk, so an interruption leaves the
+    old file.
 
-    Raises
-    ------
-    ArgumentError
-        If obj contains any other object, or two tensors that share only a part of their memory; `clone()` one of them.
+    Raises ArgumentError if obj contains any other object, or two tensors that share only a part of their memory;
+    `clone()` one of them.
 
-    Examples
-    --------
     >>> import io
     >>> file = io.BytesIO()
     >>> mg.save({"weight": mg.ones(2), "epoch": 3}, file)
@@ -73,27 +66,16 @@ def save(obj: Any, f: Any) -> None:
 def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:
     """Read a file that `save` or another library has written in the safetensors or .npz format.
 
-    Parameters
-    ----------
-    f : str, path or binary file
-        The file; its format is detected from its first bytes.
-    map_location : device, optional
-        Device of the tensors; by default `mg.default_device()`.
-    weights_only : bool, optional
-        Has no effect: nothing in a file is ever executed.
-    mmap : bool, optional
-        Has no effect: a file is always read as a whole.
+    f (str, path or binary file): The file; its format is detected from its first bytes.
+    map_location (device): Device of the tensors; by default `mg.default_device()`.
+    weights_only: Has no effect: nothing in a file is ever executed.
+    mmap: Has no effect: a file is always read as a whole.
 
-    Returns
-    -------
-    Any
-        The tree that was saved, or a dict of tensors by name for a file of another library.  The tensors do not require
-        gradients and use separate memory.
+    Returns: The tree that was saved, or a dict of tensors by name for a file of another library.  The tensors do not
+    require gradients and use separate memory.
 
-    Raises
-    ------
-    FileError
-        If the file is damaged, cut off, or of another kind, such as a pickle, which could execute code when read.
+    Raises FileError if the file is damaged, cut off, or of another kind, such as a pickle, which could execute code
+    when read.
     """
     device = target(map_location)
     if hasattr(f, "read"):

@@ -225,15 +225,9 @@ def nonzero(x: Tensor, /) -> Any:
 
     x: Tensor with at least one dim.
 
-    Returns
-    -------
-    tuple of Tensor
-        One int64 tensor per dim.
+    Returns (tuple of Tensor): One int64 tensor per dim.
 
-    Raises
-    ------
-    ShapeError
-        If `x` has no dims.
+    Raises ShapeError if `x` has no dims.
     """
     if not x.ndim:
         raise ShapeError(
@@ -245,15 +239,10 @@ def nonzero(x: Tensor, /) -> Any:
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """Return the promoted dtype of tensors, dtypes and Python numbers.
 
-    Parameters
-    ----------
-    *arrays_and_dtypes : Tensor, DType or number
-        At least one tensor or dtype. A tensor without dims counts as any other.
+    arrays_and_dtypes (Tensor, DType or number): At least one tensor or dtype. A tensor without dims counts as any
+    other.
 
-    Raises
-    ------
-    ArgumentError
-        If there is neither a tensor nor a dtype.
+    Raises ArgumentError if there is neither a tensor nor a dtype.
     """
     dtypes = [x if isinstance(x, DType) else x.dtype for x in arrays_and_dtypes if isinstance(x, (Tensor, DType))]
     if not dtypes:
@@ -276,15 +265,9 @@ def can_cast(from_: Any, to: DType, /) -> bool:
 
     A float dtype can also be cast to a complex dtype.
 
-    Parameters
-    ----------
-    from_ : DType or Tensor
-        The dtype to cast, or a tensor of this dtype.
+    from_ (DType or Tensor): The dtype to cast, or a tensor of this dtype.
 
-    Returns
-    -------
-    bool
-        True if the cast keeps every value; False also for other dtypes of different kinds.
+    Returns: True if the cast keeps every value; False also for other dtypes of different kinds.
     """
     dtype: DType = getattr(from_, "dtype", from_)
     try:
@@ -297,22 +280,13 @@ def can_cast(from_: Any, to: DType, /) -> bool:
 def isdtype(dtype: DType, kind: Any) -> bool:
     """Return whether a dtype equals another dtype or belongs to a kind, such as "integral".
 
-    Parameters
-    ----------
-    dtype : DType
-        The dtype.
-    kind : DType, str or tuple
-        Another dtype, the name of a kind such as "real floating", or a tuple of these.
+    dtype: The dtype.
+    kind (DType, str or tuple): Another dtype, the name of a kind such as "real floating", or a tuple of these.
 
-    Returns
-    -------
-    bool
-        True if `dtype` is the other dtype, or belongs to the kind.  For a tuple, True if at least one element matches.
+    Returns: True if `dtype` is the other dtype, or belongs to the kind.  For a tuple, True if at least one element
+    matches.
 
-    Raises
-    ------
-    ArgumentError
-        If `kind` is a string that is not the name of a kind.
+    Raises ArgumentError if `kind` is a string that is not the name of a kind.
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)

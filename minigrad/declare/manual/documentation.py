@@ -2,15 +2,17 @@
 
 The signature specifies the parameters and their defaults, the role of a parameter describes it, and the kind of the op
 determines the description of the result.  The written docstring adds the rest by a few conventions: its first sentence
-is the summary; "name: text" describes a parameter; "Returns: ...", "Gradient: ...", "Source: ..." and "Raises XError
-for ..." become separate sections; lines after `>>>` are an example.  All other text goes into the Notes.  `manual.toml`
-describes the parameters and results that no docstring describes, and has the examples of the shortest declarations.
-`help` and the site call `documentation`; nothing is read or built when the package is imported.
+is the summary; "name: text" describes a parameter, or "name (type): text" if the annotation says less.  "Returns: ...",
+"Gradient: ...", "Source: ..." and "Raises XError for ..." become separate sections; lines after `>>>` are an example.
+All other text goes into the Notes.  `manual.toml` describes the parameters and results that no docstring describes, and
+has the examples of the shortest declarations.  `help` and the site call `documentation`; nothing is read or built when
+the package is imported.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -100,7 +102,7 @@ def parameter_entry(function: Callable[..., Any], op: Op | None, p: inspect.Para
     role = find_role(annotations.get(p.name)) or find_role(own)
     kind, description = written.described.get(stars + p.name) or written.described.get(p.name) or inherited(function, p)
     shown = kind or (TYPES.get(p.name, "Any") if own in (Any, "Any") else type_text(own, role))
-    if not kind and p.default is not p.empty:
+    if p.default is not p.empty and not re.search(r"\b(default|optional)\b", kind):
         default = p.default.__name__ if inspect.isfunction(p.default) else repr(p.default)
         shown = f"{shown.removesuffix(' | None')}, optional" if p.default is None else f"{shown}, default {default}"
     return entry(f"{stars}{p.name} : {shown}", description or described(function, op, p, role))
@@ -182,9 +184,10 @@ def rule_name(op: Op) -> str:
 def returned(function: Callable[..., Any], op: Op | None, written: Text) -> str:
     """Return the text of the Returns section, or "" for a function that returns None."""
     annotation = inspect.signature(function).return_annotation
-    result = type_text(annotation, None)
     if annotation in (None, "None", type(None)):
         return ""
+    kind, described_result = written.result
+    result = kind or type_text(annotation, None)
     text = sentence_of(written.summary) or result_of(function) or "The result."
     if op is not None and op.result is not None and result == "Any":
         result = "tuple of Tensor"
@@ -200,7 +203,7 @@ def returned(function: Callable[..., Any], op: Op | None, written: Text) -> str:
         text = f"Tensor with {shape}. {DTYPES.get(rule_name(op), '')}".strip()
     elif op is not None and op.kind == "reduction":
         text = "Tensor without the reduced dims; with `keepdim` they have length 1."
-    return entry(result, written.result or text)
+    return entry(result, described_result or text)
 
 
 def result_of(function: Callable[..., Any]) -> str:

@@ -18,6 +18,8 @@ ERROR = re.compile(r"(?:,? and |,? or |, |^)([A-Z]\w*(?:Error|OutOfRange|Advice)
 PARTS = {"Gradient": "Gradient", "Gradients": "Gradient", "Source": "References", "Sources": "References"}
 # Labels of paragraphs in the Notes, which keep their labels.
 LABELS = "DTypes|Shapes|Order|Error|Special values|Complexity|Windows"
+# The type of a parameter or a result, if the annotation does not state it: "padding (int or tuple): ...".
+TYPE = r"(?: \(((?:[^()]|\([^()]*\))*)\))?"
 NAMES = ("dtype", "dim", "input", "inf", "nan", "p", "g", "x", "n")  # names that are quoted at the start of a sentence
 
 
@@ -31,12 +33,12 @@ class Text:
         self.described: dict[str, tuple[str, str]] = {}  # maps a parameter to (type, description)
         self.sections: dict[str, list[str]] = {}
         self.raised: list[tuple[str, str]] = []
-        self.result = ""  # the text after "Returns: ", whose type is that of the annotation
+        self.result = ("", "")  # (type, description)
         self.names = frozenset(names)
         alternatives = "|".join(sorted(map(re.escape, names), key=len, reverse=True)) or "(?!)"
         listed = rf"(?:{alternatives})(?:(?:, | and )(?:{alternatives}))*"
         self.mark = re.compile(
-            rf"(?:^|(?<=[.;)])\s+)(?:({'|'.join(PARTS)}|Returns|{LABELS}|{listed}): "
+            rf"(?:^|(?<=[.;)])\s+)(?:({'|'.join(PARTS)}|Returns|{LABELS}|{listed}){TYPE}: "
             r"|(?=(Raises) (?:as |[A-Z]\w*(?:Error|OutOfRange)))|(?=(Not differentiable)\b))"
         )
         head, *rest = HEADING.split(INDENTED.sub(headed, text))
@@ -56,18 +58,18 @@ class Text:
         if text.strip():
             self.sections.setdefault(section, []).append(text)
 
-    def parted(self, text: str) -> Iterator[tuple[str | None, str]]:
-        """Yield the label of each part of a paragraph, such as a parameter or "Gradient", and the text of the part.
+    def parted(self, text: str) -> Iterator[tuple[str | None, str, str]]:
+        """Yield the label of each part of a paragraph, such as a parameter or "Gradient", its text, and its type.
 
-        The label of text before the first label is None.
+        The label of text before the first label is None; the type is "" unless the docstring states it.
         """
         marks = list(self.mark.finditer(text))
         ends = [match.start() for match in marks[1:]] + [len(text)]
         start = marks[0].start() if marks else len(text)
         if text[:start].strip():
-            yield None, text[:start].strip()
+            yield None, text[:start].strip(), ""
         for match, end in zip(marks, ends):
-            yield match[1] or match[2] or match[3], text[match.end() : end].strip()
+            yield match[1] or match[3] or match[4], text[match.end() : end].strip(), match[2] or ""
 
     def paragraph(self, text: str) -> None:
         """Read a paragraph; an example, and a paragraph with indented lines, are added unchanged."""
@@ -83,7 +85,7 @@ class Text:
 
     def read(self, parts: Any) -> None:
         """Add the parts of a paragraph to the sections to which their labels belong."""
-        for about, text in parts:
+        for about, text, kind in parts:
             if about is None:
                 self.add("Notes", text)
             elif about == "Raises":
@@ -91,7 +93,7 @@ class Text:
                 self.raises(sentence.removeprefix("Raises "))
                 self.add("Notes", more)
             elif about == "Returns":
-                self.result = closed(text)
+                self.result = (kind, closed(text))
             elif about == "Not differentiable":
                 self.add("Gradient", text)
             elif about in PARTS:
@@ -100,7 +102,7 @@ class Text:
                 self.add("Notes", f"{about}: {closed(text)}")
             else:
                 for name in re.split(r", | and ", about):
-                    self.described.setdefault(name, ("", ended(text)))
+                    self.described.setdefault(name, (kind, ended(text)))
 
     def raises(self, text: str) -> None:
         """Record each exception in a text such as "ShapeError for rows of two lengths, DTypeError for bool"."""

@@ -150,12 +150,8 @@ class RNNCell(RNNCellBase):
 
     The result is h' = f(W_ih x + b_ih + W_hh h + b_hh), where f is the function that `nonlinearity` selects.
 
-    Parameters
-    ----------
-    bias : bool, default True
-        Whether the cell has the biases b_ih and b_hh.
-    nonlinearity : {"tanh", "relu"}, default "tanh"
-        Function that is applied to the sum.
+    bias: Whether the cell has the biases b_ih and b_hh.
+    nonlinearity ({"tanh", "relu"}): Function that is applied to the sum.
     """
 
     def __init__(

@@ -108,13 +108,8 @@ class Row(Module):
 class Sequential(Row):
     """Call modules one after another, each with the result of the previous module.
 
-    Parameters
-    ----------
-    *args : Module, or one dict of str to Module
-        The modules in order. The keys of a dict are used as names.
+    args (Module, or one dict of str to Module): The modules in order. The keys of a dict are used as names.
 
-    Examples
-    --------
     >>> net = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU(), mg.nn.Linear(8, 2))
     >>> net(mg.zeros(3, 4)).shape
     (3, 2)
@@ -196,13 +191,8 @@ class ModuleList(Row):
 class ModuleDict(Module):
     """Store modules in a dict, in insertion order, and register them as children.
 
-    Parameters
-    ----------
-    modules : mapping of str to Module, or iterable of pairs, optional
-        Initial modules by name.
+    modules (mapping of str to Module, or iterable of pairs): Initial modules by name.
 
-    Examples
-    --------
     >>> heads = mg.nn.ModuleDict({"a": mg.nn.Linear(2, 1), "b": mg.nn.Identity()})
     >>> list(heads), "a" in heads
     (['a', 'b'], True)

@@ -135,14 +135,10 @@ class _Conv(_ConvNd):
 class Conv1d(_Conv, dims=1, of=F.conv1d):
     """Convolve sequences (N, C, L) or (C, L): return a weighted sum of the window at each position.
 
-    Parameters
-    ----------
-    kernel_size, stride, dilation : int or tuple
-        Length of the window, step between windows, and step within a window.
-    padding : int, tuple, "valid" or "same"
-        Number of elements added at both ends. "valid" adds none; "same" keeps the length.
-    padding_mode : {"zeros", "reflect", "replicate", "circular"}, default "zeros"
-        Values of the elements that are added.
+    kernel_size, stride and dilation: Length of the window, step between windows, and step within a window.
+    padding (int, tuple, "valid" or "same"): Number of elements added at both ends. "valid" adds none; "same" keeps the
+    length.
+    padding_mode ({"zeros", "reflect", "replicate", "circular"}): Values of the elements that are added.
     """
 
 

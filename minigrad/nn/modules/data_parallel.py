@@ -14,24 +14,13 @@ __all__ = ["DataParallel"]
 class DataParallel(Module):
     """Call a module on its device; for several devices, use `mg.dist.DistributedDataParallel`.
 
-    Parameters
-    ----------
-    module : Module
-        The module to call. Its keys in the state dict start with "module.".
-    device_ids : sequence, optional
-        At most one device. It is stored, and has no effect.
-    output_device : Device or int, optional
-        Has no effect; results are on the device of the module.
-    dim : int, default 0
-        Has no effect, because the batch is not divided.
+    module: The module to call. Its keys in the state dict start with "module.".
+    device_ids: At most one device. It is stored, and has no effect.
+    output_device (Device or int): Has no effect; results are on the device of the module.
+    dim: Has no effect, because the batch is not divided.
 
-    Raises
-    ------
-    DeviceError
-        If `device_ids` contains more than one device.
+    Raises DeviceError if `device_ids` contains more than one device.
 
-    Examples
-    --------
     >>> list(mg.nn.DataParallel(mg.nn.Linear(2, 1, bias=False)).state_dict())
     ['module.weight']
     """

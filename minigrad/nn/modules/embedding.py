@@ -124,19 +124,11 @@ class Embedding(_Table):
 class EmbeddingBag(_Table):
     """Return the sum, mean or maximum of the rows of each bag of indices.
 
-    Parameters
-    ----------
-    max_norm, norm_type, scale_grad_by_freq, sparse
-        The same as for `Embedding`.
-    mode : {"mean", "sum", "max"}, default "mean"
-        Reduction over the rows of a bag.
-    padding_idx : int, optional
-        Index of a row that is excluded from the bags.
-    device, dtype : optional
-        Device and dtype of the table, whose initial values are standard normal.
+    max_norm, norm_type, scale_grad_by_freq and sparse: The same as for `Embedding`.
+    mode ({"mean", "sum", "max"}): Reduction over the rows of a bag.
+    padding_idx: Index of a row that is excluded from the bags.
+    device and dtype: Device and dtype of the table, whose initial values are standard normal.
 
-    Notes
-    -----
     The module is called with (input, offsets, per_sample_weights). If the input has 2 dims, each row is a bag. If it
     has 1 dim, `offsets` contains the start of each bag.
     """

@@ -45,13 +45,6 @@ class LazyModuleMixin(Module):
     `initialize_parameters(self, *args)`, which gets the arguments of the first call and calls `materialize` of each.
     An optimizer may be created before the first call.
 
-    Attributes
-    ----------
-    cls_to_become : type or None
-        The class that the module has after the first call, or None if it keeps its class.
-
-    Examples
-    --------
     >>> class Scale(mg.nn.modules.lazy.LazyModuleMixin, mg.nn.Module):
     ...     def __init__(self):
     ...         super().__init__()
@@ -64,6 +57,11 @@ class LazyModuleMixin(Module):
     >>> scale = Scale()
     >>> scale(mg.tensor([2.0, 3.0])).tolist(), scale.factor.shape
     ([2.0, 3.0], (2,))
+
+    Attributes
+    ----------
+    cls_to_become : type or None
+        The class that the module has after the first call, or None if it keeps its class.
     """
 
     __signature__: Any = LaterSignature()

@@ -20,6 +20,12 @@ class Linear(Module):
 
     in_features and out_features: Lengths of the last dim of the input and of the output.
 
+    >>> layer = mg.nn.Linear(3, 2)
+    >>> layer
+    Linear(in_features=3, out_features=2, bias=True)
+    >>> layer(mg.zeros(5, 3)).shape
+    (5, 2)
+
     Attributes
     ----------
     weight : Parameter
@@ -27,14 +33,6 @@ class Linear(Module):
         b = 1 / sqrt(in_features).
     bias : Parameter or None
         Shape (out_features,).
-
-    Examples
-    --------
-    >>> layer = mg.nn.Linear(3, 2)
-    >>> layer
-    Linear(in_features=3, out_features=2, bias=True)
-    >>> layer(mg.zeros(5, 3)).shape
-    (5, 2)
     """
 
     _sizes = ((0, "in_features", -1),)

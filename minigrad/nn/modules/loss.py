@@ -129,11 +129,8 @@ class KLDivLoss(_Loss, of=F.kl_div):
 
     The input contains log probabilities, and the target contains probabilities.
 
-    Parameters
-    ----------
-    reduction : {"mean", "batchmean", "sum", "none"}, default "mean"
-        "batchmean" divides the sum by the length of dim 0; it is the mean divergence if each row is a distribution.
-        "mean" divides the sum by the number of elements.
+    reduction ({"mean", "batchmean", "sum", "none"}): "batchmean" divides the sum by the length of dim 0; it is the mean
+    divergence if each row is a distribution. "mean" divides the sum by the number of elements.
     """
 
     size_average: bool | None = None

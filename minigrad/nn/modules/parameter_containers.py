@@ -87,13 +87,8 @@ class ParameterList(Module):
 class ParameterDict(Module):
     """Store parameters in a dict, in insertion order, and register them; other values are not trained.
 
-    Parameters
-    ----------
-    parameters : mapping, or iterable of pairs, optional
-        Initial values by name. A tensor becomes a parameter.
+    parameters (mapping, or iterable of pairs): Initial values by name. A tensor becomes a parameter.
 
-    Examples
-    --------
     >>> table = mg.nn.ParameterDict({"scale": mg.ones(1)})
     >>> table["scale"].requires_grad, list(table)
     (True, ['scale'])

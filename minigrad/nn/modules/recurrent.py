@@ -28,20 +28,12 @@ __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 class RNNBase(Module):
     """Implement the layers, directions and states of RNN, LSTM and GRU.
 
-    Parameters
-    ----------
-    mode : {"LSTM", "GRU", "RNN_TANH", "RNN_RELU"}
-        Cell that all layers use.
-    num_layers : int, default 1
-        Number of layers; each layer reads the outputs of the previous one.
-    batch_first : bool, default False
-        Whether input and output are (batch, time, size) instead of (time, batch, size).
-    dropout : float, default 0.0
-        Probability that an output of a layer, except the last, is set to 0 in training mode.
-    bidirectional : bool, default False
-        Whether each layer also runs backwards in time; the outputs of both directions are concatenated.
-    proj_size : int, default 0
-        If positive, h' is multiplied by an additional weight of shape (proj_size, hidden_size).
+    mode ({"LSTM", "GRU", "RNN_TANH", "RNN_RELU"}): Cell that all layers use.
+    num_layers: Number of layers; each layer reads the outputs of the previous one.
+    batch_first: Whether input and output are (batch, time, size) instead of (time, batch, size).
+    dropout: Probability that an output of a layer, except the last, is set to 0 in training mode.
+    bidirectional: Whether each layer also runs backwards in time; the outputs of both directions are concatenated.
+    proj_size: If positive, h' is multiplied by an additional weight of shape (proj_size, hidden_size).
     """
 
     def __init__(
@@ -217,10 +209,7 @@ class RNN(RNNBase):
 
     The vector x is the input at one time, h is the previous state, and h' is the next state, which is also the output.
 
-    Parameters
-    ----------
-    nonlinearity : {"tanh", "relu"}, default "tanh"
-        Function that is applied to the sum.
+    nonlinearity ({"tanh", "relu"}): Function that is applied to the sum.
     """
 
     def __init__(

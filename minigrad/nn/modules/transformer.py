@@ -184,12 +184,8 @@ class Stack(Module):
 class TransformerEncoder(Stack):
     """Call copies of an encoder layer one after another.
 
-    Parameters
-    ----------
-    encoder_layer : TransformerEncoderLayer
-        The layer to copy. All copies begin with the values of its parameters.
-    enable_nested_tensor, mask_check
-        Have no effect: in PyTorch, they select another implementation.
+    encoder_layer (TransformerEncoderLayer): The layer to copy. All copies begin with the values of its parameters.
+    enable_nested_tensor and mask_check: Have no effect: in PyTorch, they select another implementation.
     """
 
     def __init__(
@@ -211,10 +207,7 @@ class TransformerEncoder(Stack):
 class TransformerDecoder(Stack):
     """Call copies of a decoder layer one after another.
 
-    Parameters
-    ----------
-    decoder_layer : TransformerDecoderLayer
-        The layer to copy. All copies begin with the values of its parameters.
+    decoder_layer (TransformerDecoderLayer): The layer to copy. All copies begin with the values of its parameters.
     """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:

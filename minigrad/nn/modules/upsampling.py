@@ -14,19 +14,13 @@ __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 class Upsample(FromFunction, of=F.interpolate):
     """Resize the dims after the channels to a given size or by a factor.
 
-    Parameters
-    ----------
-    size : int or tuple of int, optional
-        Size of the result, without batch and channel dims.  Pass either `size` or `scale_factor`.
-    scale_factor : float or tuple of float, optional
-        Factor for each resized dim.
-    align_corners : bool, optional
-        Whether the centres of the corner pixels of input and result coincide.  Only for linear and cubic modes.
-    recompute_scale_factor : bool, optional
-        Whether positions are computed from the quotient of the integer sizes, instead of `scale_factor`.
+    size: Size of the result, without batch and channel dims.  Pass either `size` or `scale_factor`.
+    scale_factor (float or tuple of float): Factor for each resized dim.
+    align_corners: Whether the centres of the corner pixels of input and result coincide.  Only for linear and cubic
+    modes.
+    recompute_scale_factor: Whether positions are computed from the quotient of the integer sizes, instead of
+    `scale_factor`.
 
-    Examples
-    --------
     >>> mg.nn.Upsample(scale_factor=2)(mg.zeros(1, 1, 3, 3)).shape
     (1, 1, 6, 6)
     """

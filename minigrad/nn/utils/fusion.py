@@ -26,18 +26,10 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     conv and bn: Layers in evaluation mode; they are not changed.
     transpose: Whether the output channels are dim 1 of the weight, as in a transposed convolution.
 
-    Returns
-    -------
-    Module
-        A copy of `conv` with new parameters.
+    Returns (Module): A copy of `conv` with new parameters.
 
-    Raises
-    ------
-    ArgumentError
-        If a layer is in training mode, or `bn` has no running statistics.
+    Raises ArgumentError if a layer is in training mode, or `bn` has no running statistics.
 
-    Examples
-    --------
     >>> conv, bn = mg.nn.Conv2d(3, 4, 1).eval(), mg.nn.BatchNorm2d(4).eval()
     >>> x = mg.ones(1, 3, 2, 2)
     >>> bool(mg.allclose(mg.nn.utils.fuse_conv_bn_eval(conv, bn)(x), bn(conv(x)), atol=1e-6))
@@ -108,17 +100,10 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
 
     Use this function for a module whose parameters you will overwrite.
 
-    Parameters
-    ----------
-    module_cls : type
-        Class of the module.
-    *args, **kwargs
-        Arguments of the constructor.
+    module_cls (type): Class of the module.
+    args and kwargs: Arguments of the constructor.
 
-    Returns
-    -------
-    Module
-        The module. It is initialized as usual, so this function saves no time.
+    Returns (Module): The module. It is initialized as usual, so this function saves no time.
     """
     state = default_generator.get_state()
     try:

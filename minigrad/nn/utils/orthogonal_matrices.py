@@ -105,34 +105,20 @@ def orthogonal(
 ) -> Any:
     """Parametrize a matrix so that its rows are orthonormal, or its columns if it has more rows than columns.
 
-    Parameters
-    ----------
-    module : Module
-        The module, changed in place.
-    name : str, default "weight"
-        Name of the matrix.
-    orthogonal_map : {"matrix_exp", "cayley"}, optional
-        Function that maps a skew-symmetric matrix to an orthogonal matrix; the matrix exponential by default.
-    use_trivialization : bool, default True
-        Whether the orthogonal matrix is multiplied by a base, which an assignment to the weight replaces. If False,
-        there is no base, the original tensor begins with the values of the weight, and the weight cannot be assigned.
+    module: The module, changed in place.
+    name: Name of the matrix.
+    orthogonal_map ({"matrix_exp", "cayley"}): Function that maps a skew-symmetric matrix to an orthogonal matrix; the
+    matrix exponential by default.
+    use_trivialization: Whether the orthogonal matrix is multiplied by a base, which an assignment to the weight
+    replaces. If False, there is no base, the original tensor begins with the values of the weight, and the weight
+    cannot be assigned.
 
-    Returns
-    -------
-    Module
-        The module.
+    Returns (Module): The module.
 
-    Raises
-    ------
-    ArgumentError
-        If the tensor is not a matrix, or the map is unknown. PyTorch's "householder" is not available.
+    Raises ArgumentError if the tensor is not a matrix, or the map is unknown. PyTorch's "householder" is not available.
 
-    References
-    ----------
-    Lezcano-Casado, Trivializations for gradient-based optimization on manifolds, 2019.
+    Source: Lezcano-Casado, Trivializations for gradient-based optimization on manifolds, 2019.
 
-    Examples
-    --------
     >>> layer = mg.nn.utils.parametrizations.orthogonal(mg.nn.Linear(4, 2))
     >>> (layer.weight @ layer.weight.T).round(decimals=3).abs().tolist()
     [[1.0, 0.0], [0.0, 1.0]]

@@ -51,17 +51,10 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     module: The module, changed in place.
     dim: Dim along which each slice has a separate length. With None, the whole weight has one length.
 
-    Returns
-    -------
-    Module
-        The module. `parametrizations.weight.original0` contains the lengths, `original1` the directions.
+    Returns (Module): The module. `parametrizations.weight.original0` contains the lengths, `original1` the directions.
 
-    References
-    ----------
-    Salimans and Kingma, Weight normalization, 2016.
+    Source: Salimans and Kingma, Weight normalization, 2016.
 
-    Examples
-    --------
     >>> layer = mg.nn.utils.parametrizations.weight_norm(mg.nn.Linear(3, 2))
     >>> layer.parametrizations.weight.original0.shape
     (2, 1)
@@ -176,17 +169,10 @@ def spectral_norm(
 
     module: The module, changed in place.
 
-    Returns
-    -------
-    Module
-        The module.
+    Returns (Module): The module.
 
-    References
-    ----------
-    Miyato, Kataoka, Koyama and Yoshida, Spectral normalization for generative adversarial networks, 2018.
+    Source: Miyato, Kataoka, Koyama and Yoshida, Spectral normalization for generative adversarial networks, 2018.
 
-    Examples
-    --------
     >>> layer = mg.nn.utils.parametrizations.spectral_norm(mg.nn.Linear(3, 2))
     >>> [name for name, _ in layer.parametrizations.named_buffers()]
     ['weight.0._u', 'weight.0._v']

@@ -209,18 +209,10 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
     `right_inverse`, this method maps a value of the tensor to an original from which `forward` computes this value.
     unsafe: Whether the parametrization may change dtype and shape.
 
-    Returns
-    -------
-    Module
-        The module.
+    Returns (Module): The module.
 
-    Raises
-    ------
-    ArgumentError
-        If the module has no such tensor, or if dtype or shape change and `unsafe` is False.
+    Raises ArgumentError if the module has no such tensor, or if dtype or shape change and `unsafe` is False.
 
-    Examples
-    --------
     >>> class Symmetric(mg.nn.Module):
     ...     def forward(self, x):
     ...         return x.triu() + x.triu(1).T
@@ -302,15 +294,9 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
     tensor_name: Name of the tensor.
     leave_parametrized: Whether the tensor keeps the computed value. If False, the tensor has its original value.
 
-    Returns
-    -------
-    Module
-        The module.
+    Returns (Module): The module.
 
-    Raises
-    ------
-    ArgumentError
-        If the tensor is not parametrized, or has several originals and `leave_parametrized` is False.
+    Raises ArgumentError if the tensor is not parametrized, or has several originals and `leave_parametrized` is False.
     """
     if not is_parametrized(module, tensor_name):
         raise ArgumentError(
@@ -355,15 +341,9 @@ def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tenso
     to_module: Module that receives them. A tensor that it does not have is created.
     tensor_name: Name of one parametrized tensor; by default all are transferred.
 
-    Returns
-    -------
-    Module
-        `to_module`.
+    Returns (Module): `to_module`.
 
-    Raises
-    ------
-    DeclarationError
-        If `from_module` has parametrizations, but not one of `tensor_name`.
+    Raises DeclarationError if `from_module` has parametrizations, but not one of `tensor_name`.
     """
     if not is_parametrized(from_module):
         return to_module

@@ -106,10 +106,7 @@ class BasePruningMethod(ABC):
 class PruningContainer(BasePruningMethod):
     """Several pruning methods of one parameter, which are applied one after another.
 
-    Parameters
-    ----------
-    *args : BasePruningMethod
-        The methods, in order.
+    args (BasePruningMethod): The methods, in order.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -205,14 +202,9 @@ class L1Unstructured(RandomUnstructured):
 class LnStructured(BasePruningMethod):
     """Prune the slices along a dim that have the smallest norms.
 
-    Parameters
-    ----------
-    amount : int or float
-        Number of slices, or their fraction in [0, 1].
-    n : int, float, inf, -inf or "fro"
-        Order of the norm; "fro" is 2.
-    dim : int, default -1
-        Dim along which the slices are counted.
+    amount: Number of slices, or their fraction in [0, 1].
+    n (int, float, inf, -inf or "fro"): Order of the norm; "fro" is 2.
+    dim: Dim along which the slices are counted.
     """
 
     PRUNING_TYPE = "structured"
@@ -368,16 +360,10 @@ def global_unstructured(
 ) -> None:  # fmt: skip
     """Prune several parameters together: elements are chosen among those of all parameters.
 
-    Parameters
-    ----------
-    parameters : iterable of (Module, str)
-        Modules and names of their parameters.
-    pruning_method : type
-        Subclass of `BasePruningMethod` with PRUNING_TYPE "unstructured".
-    importance_scores : dict, optional
-        Scores that take the place of a parameter's values, by the pair of module and name.
-    **kwargs
-        Arguments of `pruning_method`, such as `amount`.
+    parameters (iterable of (Module, str)): Modules and names of their parameters.
+    pruning_method (type): Subclass of `BasePruningMethod` with PRUNING_TYPE "unstructured".
+    importance_scores (dict): Scores that take the place of a parameter's values, by the pair of module and name.
+    kwargs: Arguments of `pruning_method`, such as `amount`.
     """
     pairs = list(parameters)
     if pruning_method.PRUNING_TYPE != "unstructured":

@@ -37,14 +37,10 @@ class PackedFields(NamedTuple):
 class PackedSequence(PackedFields):
     """Store sequences of different lengths without padding.
 
-    Parameters
-    ----------
-    data : Tensor
-        Elements of all sequences, ordered by time.
-    batch_sizes : Tensor
-        Number of sequences that have an element at each time: int64, on the CPU.
-    sorted_indices, unsorted_indices : Tensor, optional
-        Permutation that sorts the sequences by length, and its inverse; None if the sequences were already sorted.
+    data (Tensor): Elements of all sequences, ordered by time.
+    batch_sizes (Tensor): Number of sequences that have an element at each time: int64, on the CPU.
+    sorted_indices and unsorted_indices (Tensor): Permutation that sorts the sequences by length, and its inverse; None
+    if the sequences were already sorted.
     """
 
     __slots__ = ()
@@ -135,25 +131,13 @@ def pad_sequence(
 ) -> Tensor:
     """Pad sequences of different lengths to one tensor.
 
-    Parameters
-    ----------
-    sequences : iterable of Tensor
-        Sequences of shape (length, ...).
-    padding_side : {"right", "left"}, default "right"
-        Side at which the elements are added.
+    sequences: Sequences of shape (length, ...).
+    padding_side ({"right", "left"}): Side at which the elements are added.
 
-    Returns
-    -------
-    Tensor
-        New tensor; gradients flow to the sequences.
+    Returns: New tensor; gradients flow to the sequences.
 
-    Raises
-    ------
-    ShapeError
-        If the sequences differ in more than their lengths.
+    Raises ShapeError if the sequences differ in more than their lengths.
 
-    Examples
-    --------
     >>> mg.nn.utils.rnn.pad_sequence([mg.tensor([1, 2]), mg.tensor([3])], batch_first=True).tolist()
     [[1, 2], [3, 0]]
     """
@@ -189,17 +173,10 @@ def by_table(rows: Any, table: Any, padding_value: float) -> Tensor:
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Tensor]:
     """Return the sequences of a padded tensor as a list.
 
-    Parameters
-    ----------
-    padded_sequences : Tensor
-        Shape (time, batch, ...), or (batch, time, ...) with `batch_first`.
-    lengths : Tensor or list of int
-        Length of each sequence.
+    padded_sequences: Shape (time, batch, ...), or (batch, time, ...) with `batch_first`.
+    lengths (Tensor or list of int): Length of each sequence.
 
-    Returns
-    -------
-    list of Tensor
-        Views of `padded_sequences`, one per sequence, of shape (length, ...).
+    Returns: Views of `padded_sequences`, one per sequence, of shape (length, ...).
     """
     x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [x[k, :length] for k, length in enumerate(as_lengths(lengths))]
@@ -219,22 +196,12 @@ def pack_padded_sequence(
 ) -> PackedSequence:
     """Return the sequences of a padded tensor without their padding.
 
-    Parameters
-    ----------
-    input : Tensor
-        Shape (time, batch, ...), or (batch, time, ...) with `batch_first`.
-    lengths : Tensor or list of int
-        Length of each sequence, at least 1.
+    input: Shape (time, batch, ...), or (batch, time, ...) with `batch_first`.
+    lengths (Tensor or list of int): Length of each sequence, at least 1.
 
-    Returns
-    -------
-    PackedSequence
-        The sequences; gradients flow to `input`.
+    Returns: The sequences; gradients flow to `input`.
 
-    Raises
-    ------
-    ArgumentError
-        If a length is out of range, or the sequences are not sorted although `enforce_sorted` is True.
+    Raises ArgumentError if a length is out of range, or the sequences are not sorted although `enforce_sorted` is True.
     """
     x = input.transpose(0, 1) if batch_first else input
     sizes = np.asarray(as_lengths(lengths), np.int64)

@@ -175,24 +175,15 @@ def fractional_max_pool2d(
     return_indices: Whether to return the row-major position of each element in its plane as well, as `max_pool2d` does.
     _random_samples: Random numbers (N, C, 2) between 0 and 1 that replace those of the default generator.
 
-    Returns
-    -------
-    Tensor or tuple of Tensor
-        The largest elements (..., m_h, m_w), and with `return_indices` their int64 positions in the same shape.
+    Returns (Tensor or tuple of Tensor): The largest elements (..., m_h, m_w), and with `return_indices` their int64
+    positions in the same shape.
 
-    Raises
-    ------
-    ArgumentError
-        If neither or both of `output_size` and `output_ratio` are given, or if a ratio is not between 0 and 1.
-    ShapeError
-        If shapes do not fit, or windows do not fit into an image.
+    Raises ArgumentError if neither or both of `output_size` and `output_ratio` are given, or if a ratio is not between
+    0 and 1.
+    Raises ShapeError if shapes do not fit, or windows do not fit into an image.
 
-    References
-    ----------
-    Graham, Fractional max-pooling, 2014.
+    Source: Graham, Fractional max-pooling, 2014.
 
-    Examples
-    --------
     >>> x = mg.arange(25.0).reshape(1, 5, 5)
     >>> mg.nn.functional.fractional_max_pool2d(x, 2, output_size=3, _random_samples=mg.zeros(1, 1, 2)).tolist()
     [[[6.0, 7.0, 9.0], [11.0, 12.0, 14.0], [21.0, 22.0, 24.0]]]

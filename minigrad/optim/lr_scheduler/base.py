@@ -25,19 +25,15 @@ class LRScheduler:
     optimizer: The constructor and each `step` overwrite the learning rates in its parameter groups.
     last_epoch: Epoch from which to continue; -1 starts at epoch 0 with the current learning rates of the groups.
 
+    Raises DTypeError if `optimizer` is not an Optimizer.
+    Raises ArgumentError if `last_epoch` is not -1 and a group has no "initial_lr".
+
     Attributes
     ----------
     base_lrs : list of float
         Initial learning rate of each group.
     last_epoch : int
         Number of steps so far.
-
-    Raises
-    ------
-    DTypeError
-        If `optimizer` is not an Optimizer.
-    ArgumentError
-        If `last_epoch` is not -1 and a group has no "initial_lr".
     """
 
     _get_lr_called_within_step = False

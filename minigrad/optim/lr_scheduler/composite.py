@@ -52,12 +52,8 @@ class Composite(LRScheduler):
 class SequentialLR(Composite):
     """Run schedules one after another; the first begins at epoch 0, and each other schedule begins at its milestone.
 
-    Parameters
-    ----------
-    schedulers : list of LRScheduler
-        Schedules of `optimizer`.
-    milestones : list of int
-        Epochs at which the second and all later schedules begin, in ascending order.
+    schedulers (list of LRScheduler): Schedules of `optimizer`.
+    milestones: Epochs at which the second and all later schedules begin, in ascending order.
     """
 
     def __init__(
@@ -106,12 +102,8 @@ def undo(schedulers: Sequence[Any]) -> None:
 class ChainedScheduler(Composite):
     """Run several schedules at each step, so that the product of their factors multiplies the learning rate.
 
-    Parameters
-    ----------
-    schedulers : sequence of LRScheduler
-        Schedules of the same optimizer.
-    optimizer : Optimizer, optional
-        The optimizer of the schedules; by default the optimizer of the first schedule.
+    schedulers (sequence of LRScheduler): Schedules of the same optimizer.
+    optimizer: The optimizer of the schedules; by default the optimizer of the first schedule.
     """
 
     def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:

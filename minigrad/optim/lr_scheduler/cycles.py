@@ -50,29 +50,17 @@ class WithMomentum(LRScheduler):
 class CyclicLR(WithMomentum):
     """Raise the learning rate linearly from `base_lr` to `max_lr` and lower it again, in cycles.
 
-    Parameters
-    ----------
-    base_lr, max_lr : float or list of float
-        Smallest and largest rate; a list contains one rate per group.
-    step_size_up : int, default 2000
-        Number of epochs in which the rate rises.
-    step_size_down : int, optional
-        Number of epochs in which the rate falls; by default `step_size_up`.
-    mode : {"triangular", "triangular2", "exp_range"}
-        Factor of the difference max_lr - base_lr: 1 for "triangular"; 1 in the first cycle and half the previous factor
-        in each later cycle for "triangular2"; gamma**epoch for "exp_range".
-    gamma : float, default 1.0
-        Base of the power for "exp_range".
-    scale_fn : callable, optional
-        Function that maps the index of a cycle or an epoch to the factor; it replaces `mode`.
-    scale_mode : {"cycle", "iterations"}
-        Whether `scale_fn` receives the index of the cycle or of the epoch.
-    base_momentum, max_momentum : float or list of float, default 0.8 and 0.9
-        Smallest and largest momentum; a list contains one value per group.
+    base_lr and max_lr: Smallest and largest rate; a list contains one rate per group.
+    step_size_up: Number of epochs in which the rate rises.
+    step_size_down: Number of epochs in which the rate falls; by default `step_size_up`.
+    mode: Factor of the difference max_lr - base_lr: 1 for "triangular"; 1 in the first cycle and half the previous
+    factor in each later cycle for "triangular2"; gamma**epoch for "exp_range".
+    gamma: Base of the power for "exp_range".
+    scale_fn: Function that maps the index of a cycle or an epoch to the factor; it replaces `mode`.
+    scale_mode ({"cycle", "iterations"}): Whether `scale_fn` receives the index of the cycle or of the epoch.
+    base_momentum and max_momentum: Smallest and largest momentum; a list contains one value per group.
 
-    References
-    ----------
-    L. Smith, Cyclical Learning Rates for Training Neural Networks.
+    Source: L. Smith, Cyclical Learning Rates for Training Neural Networks.
     """
 
     def __init__(
@@ -142,30 +130,17 @@ class CyclicLR(WithMomentum):
 class OneCycleLR(WithMomentum):
     """Raise the learning rate from max_lr / div_factor to `max_lr`, then lower it far below the initial rate.
 
-    Parameters
-    ----------
-    max_lr : float or list of float
-        Largest rate; a list contains one rate per group.
-    total_steps : int, optional
-        Number of steps; by default `epochs` times `steps_per_epoch`.
-    epochs, steps_per_epoch : int, optional
-        Number of epochs, and number of steps per epoch; required without `total_steps`.
-    pct_start : float, default 0.3
-        Fraction of the steps in which the rate rises.
-    anneal_strategy : {"cos", "linear"}
-        Shape of the change: along a cosine or linear.
-    base_momentum, max_momentum : float or list of float, default 0.85 and 0.95
-        Smallest and largest momentum; a list contains one value per group.
-    div_factor : float, default 25.0
-        Ratio of `max_lr` to the initial rate.
-    final_div_factor : float, default 1e4
-        Ratio of the initial rate to the final rate.
-    three_phase : bool, default False
-        Whether the rate falls to the initial rate in as many steps as it rose, and then to the final rate.
+    max_lr: Largest rate; a list contains one rate per group.
+    total_steps: Number of steps; by default `epochs` times `steps_per_epoch`.
+    epochs and steps_per_epoch: Number of epochs, and number of steps per epoch; required without `total_steps`.
+    pct_start: Fraction of the steps in which the rate rises.
+    anneal_strategy ({"cos", "linear"}): Shape of the change: along a cosine or linear.
+    base_momentum and max_momentum: Smallest and largest momentum; a list contains one value per group.
+    div_factor: Ratio of `max_lr` to the initial rate.
+    final_div_factor: Ratio of the initial rate to the final rate.
+    three_phase: Whether the rate falls to the initial rate in as many steps as it rose, and then to the final rate.
 
-    References
-    ----------
-    L. Smith and N. Topin, Super-Convergence: Very Fast Training of Neural Networks Using Large Learning Rates.
+    Source: L. Smith and N. Topin, Super-Convergence: Very Fast Training of Neural Networks Using Large Learning Rates.
     """
 
     def __init__(
