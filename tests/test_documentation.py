@@ -33,6 +33,18 @@ def test_a_docstring_is_short_until_it_is_shown() -> None:
     assert inspect.getdoc(mg.softmax) == documentation(mg.softmax)
 
 
+def test_methods_of_classes_show_sections_also_those_of_their_bases() -> None:
+    step = inspect.getdoc(mg.optim.Adam.step)  # a method of a base class that is not public
+    assert section(step, "Parameters").startswith("closure : callable, optional\n    Function that computes the loss")
+    assert "set_to_none : bool, default True\n" in section(inspect.getdoc(mg.optim.Adam.zero_grad), "Parameters")
+
+
+def test_a_docstring_may_state_a_type_and_the_signature_adds_the_default() -> None:
+    entries = section(inspect.getdoc(mg.nn.Conv1d), "Parameters")
+    assert 'padding : int, tuple, "valid" or "same", default 0\n    Number of elements' in entries
+    assert section(inspect.getdoc(mg.nn.Module.register_forward_hook), "Returns").startswith("RemovableHandle\n")
+
+
 def test_ipython_shows_the_sections() -> None:
     oinspect = pytest.importorskip("IPython.core.oinspect")
     assert "Gradient\n--------" in oinspect.getdoc(mg.softmax)

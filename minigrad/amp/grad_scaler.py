@@ -86,10 +86,7 @@ class GradScaler:
     def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, at most once between two calls of `update`.
 
-        Raises
-        ------
-        GradientError
-            If `unscale_` was already called since the last `update`, or if a gradient is float16.
+        Raises GradientError if `unscale_` was already called since the last `update`, or if a gradient is float16.
         """
         if not self._enabled:
             return
@@ -119,17 +116,10 @@ class GradScaler:
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
         """Unscale the gradients if necessary, and call `optimizer.step` if they are finite.
 
-        Returns
-        -------
-        object
-            The result of `optimizer.step`, or None for a skipped step.
+        Returns (object): The result of `optimizer.step`, or None for a skipped step.
 
-        Raises
-        ------
-        GradientError
-            If `step` was already called since the last `update`.
-        ArgumentError
-            If a closure is passed.
+        Raises GradientError if `step` was already called since the last `update`.
+        Raises ArgumentError if a closure is passed.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -152,10 +142,7 @@ class GradScaler:
     def update(self, new_scale: Any = None) -> None:
         """Adapt the scale to the gradients since the last update, or set it to `new_scale`.
 
-        Raises
-        ------
-        GradientError
-            If no step was taken since the last update and `new_scale` is None.
+        Raises GradientError if no step was taken since the last update and `new_scale` is None.
         """
         if not self._enabled:
             return
@@ -220,10 +207,7 @@ class GradScaler:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load a result of `state_dict`, from minigrad or PyTorch.
 
-        Raises
-        ------
-        ArgumentError
-            If the dict is empty, which is the state of a scaler that is not enabled.
+        Raises ArgumentError if the dict is empty, which is the state of a scaler that is not enabled.
         """
         if not self._enabled:
             return

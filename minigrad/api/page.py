@@ -77,20 +77,11 @@ class Page:
     def save(self, path: str | Path) -> Path:
         """Write the result to a page that works offline.
 
-        Parameters
-        ----------
-        path : str or Path
-            File that ends in .html.
+        path: File that ends in .html.
 
-        Returns
-        -------
-        Path
-            Path of the file.
+        Returns: Path of the file.
 
-        Raises
-        ------
-        ArgumentError
-            If the file does not end in .html.
+        Raises ArgumentError if the file does not end in .html.
         """
         return save_page(path, str(self).partition("\n")[0], self._repr_html_())
 

@@ -49,10 +49,7 @@ class Event:
     def query(self) -> bool:
         """Return whether all work before this position has ended.
 
-        Returns
-        -------
-        bool
-            True also for an event that was never recorded.
+        Returns: True also for an event that was never recorded.
         """
         return self.position is None or self.position.is_done
 
@@ -64,20 +61,11 @@ class Event:
     def elapsed_time(self, end: Event) -> float:
         """Return the time from this event to a later event, after waiting for the later event.
 
-        Parameters
-        ----------
-        end : Event
-            The later event.
+        end: The later event.
 
-        Returns
-        -------
-        float
-            Time in milliseconds.
+        Returns: Time in milliseconds.
 
-        Raises
-        ------
-        ArgumentError
-            If an event was never recorded, or was made without `enable_timing=True`.
+        Raises ArgumentError if an event was never recorded, or was made without `enable_timing=True`.
         """
         for event, name in ((self, "the first"), (end, "the second")):
             if not event.timing or event.position is None:
@@ -155,15 +143,9 @@ class Stream:
     def record_event(self, event: Event | None = None) -> Event:
         """Return an event at the current end of the stream's work.
 
-        Parameters
-        ----------
-        event : Event, optional
-            Event to set; by default a new one.
+        event: Event to set; by default a new one.
 
-        Returns
-        -------
-        Event
-            The event.
+        Returns: The event.
         """
         event = Event() if event is None else event
         event.record(self)
@@ -172,20 +154,14 @@ class Stream:
     def wait_event(self, event: Event) -> None:
         """Let the later work of this stream wait for an event.
 
-        Parameters
-        ----------
-        event : Event
-            Event of this or another stream; an event that was never recorded has no effect.
+        event: Event of this or another stream; an event that was never recorded has no effect.
         """
         event.wait(self)
 
     def wait_stream(self, stream: Stream) -> None:
         """Let the later work of this stream wait for the work that another stream has received so far.
 
-        Parameters
-        ----------
-        stream : Stream
-            The other stream.
+        stream: The other stream.
         """
         self.wait_event(stream.record_event())
 

@@ -33,20 +33,11 @@ class Kernel:
     def __getitem__(self, sizes: tuple[Any, Any]) -> Callable[..., None]:
         """Return the kernel for a grid of blocks and a block of threads.
 
-        Parameters
-        ----------
-        sizes : tuple
-            Two entries, `blocks, threads`; each is an int or up to three ints.
+        sizes (tuple): Two entries, `blocks, threads`; each is an int or up to three ints.
 
-        Returns
-        -------
-        callable
-            Function of tensors, followed by ints, which launches the kernel.
+        Returns: Function of tensors, followed by ints, which launches the kernel.
 
-        Raises
-        ------
-        ArgumentError
-            If there are not two entries, or a size is below 1.
+        Raises ArgumentError if there are not two entries, or a size is below 1.
         """
         if not isinstance(sizes, tuple) or len(sizes) != 2:
             raise ArgumentError(
@@ -59,23 +50,14 @@ class Kernel:
     def launch(self, grid: Any, block: Any, args: tuple[Any, ...]) -> None:
         """Run the kernel once; a tensor becomes a pointer to its first element.
 
-        Parameters
-        ----------
-        grid, block : tuple of int
-            Number of blocks and number of threads per block, each as three sizes (x, y, z).
-        args : tuple
-            Contiguous tensors of one device, then ints of at most 64 bits.
+        grid and block (tuple of int): Number of blocks and number of threads per block, each as three sizes (x, y, z).
+        args (tuple): Contiguous tensors of one device, then ints of at most 64 bits.
 
-        Raises
-        ------
-        DTypeError
-            If an argument is neither a tensor nor an int, or a tensor follows an int.
-        ShapeError
-            If a tensor is a view.
-        DeviceError
-            If tensors are on different devices.
-        GradientError
-            If a tensor belongs to a transform, or the kernel writes a tensor that gradients flow through.
+        Raises DTypeError if an argument is neither a tensor nor an int, or a tensor follows an int.
+        Raises ShapeError if a tensor is a view.
+        Raises DeviceError if tensors are on different devices.
+        Raises GradientError if a tensor belongs to a transform, or the kernel writes a tensor that gradients flow
+        through.
         """
         name = self.__name__
         tensors = [x for x in args if isinstance(x, Tensor)]
@@ -128,15 +110,9 @@ class Kernel:
     def text(self, *args: Any) -> str:
         """Return the source of the module that is compiled or simulated for arguments.
 
-        Parameters
-        ----------
-        *args : Tensor or int
-            Arguments of a launch: tensors first, then ints.
+        args (Tensor or int): Arguments of a launch: tensors first, then ints.
 
-        Returns
-        -------
-        str
-            Python source code.
+        Returns: Python source code.
         """
         tensors = [x for x in args if isinstance(x, Tensor)]
         return own.own_program(self.function, tuple(x.dtype for x in tensors), len(args) - len(tensors)).text
@@ -144,20 +120,11 @@ class Kernel:
     def ptx(self, *args: Any) -> str:
         """Return the kernel in PTX, the assembly language of CUDA; this requires the compiler, but no CUDA device.
 
-        Parameters
-        ----------
-        *args : Tensor or int
-            Arguments of a launch: tensors first, then ints.
+        args (Tensor or int): Arguments of a launch: tensors first, then ints.
 
-        Returns
-        -------
-        str
-            Text of the PTX module.
+        Returns: Text of the PTX module.
 
-        Raises
-        ------
-        KernelError
-            If the compiler is not installed; the message names the missing component.
+        Raises KernelError if the compiler is not installed; the message names the missing component.
         """
         from minigrad.backends.cuda import compile as compiler
 

@@ -204,14 +204,9 @@ class DataLoader(Generic[T_co]):
     def state_dict(self) -> dict[str, Any]:
         """Return the position in the epoch, from which `load_state_dict` resumes exactly.
 
-        Returns
-        -------
-        dict
-            "batches" is the number of returned batches, and "done" is True at the end of an epoch. Further entries are
-            the states of the generator and the sampler.
+        Returns (dict): "batches" is the number of returned batches, and "done" is True at the end of an epoch. Further
+        entries are the states of the generator and the sampler.
 
-        Notes
-        -----
         To resume, a custom sampler is run again up to the position, and must return the same indices. So the sampler
         must define `state_dict` and `load_state_dict`, or draw from the generator of the loader.  An IterableDataset is
         read again up to the position.  The state of the default generator is not included; `mg.Checkpoint` saves it.
@@ -228,16 +223,10 @@ class DataLoader(Generic[T_co]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from a position: the next iterator starts after the batch that was returned last.
 
-        Parameters
-        ----------
-        state : dict
-            Dict that `state_dict` returned, for a loader with the same dataset, sampler and batch size.  The number of
-            workers may differ.
+        state (dict): Dict that `state_dict` returned, for a loader with the same dataset, sampler and batch size.  The
+        number of workers may differ.
 
-        Raises
-        ------
-        ArgumentError
-            If `state` is not the state of a loader.
+        Raises ArgumentError if `state` is not the state of a loader.
         """
         missing = {"start", "now", "sampler", "batches", "done"} - set(state)
         if missing:

@@ -49,20 +49,11 @@ class Checkpoint(checkpoints.Checkpoint):
     def save(self, /, **values: Any) -> str:
         """Write a checkpoint; every process calls this method, and returns when the file is on disk.
 
-        Parameters
-        ----------
-        **values
-            The same as for `mg.Checkpoint`; the values of process 0 are written.
+        values: The same as for `mg.Checkpoint`; the values of process 0 are written.
 
-        Returns
-        -------
-        str
-            The path of the file.
+        Returns: The path of the file.
 
-        Raises
-        ------
-        ArgumentError
-            In every process, if a state cannot be stored in a file.
+        Raises ArgumentError in every process, if a state cannot be stored in a file.
         """
         comm = communicator(self.group)
         state = self._state()
@@ -72,21 +63,12 @@ class Checkpoint(checkpoints.Checkpoint):
     def load(self, map_location: Any = None) -> dict[str, Any] | None:
         """Restore the newest intact checkpoint; every process calls this method.
 
-        Parameters
-        ----------
-        map_location : device, optional
-            The same as for `mg.Checkpoint`.
+        map_location (device): The same as for `mg.Checkpoint`.
 
-        Returns
-        -------
-        dict or None
-            The values that process 0 passed to `save`; None if its folder has no checkpoint.
+        Returns (dict or None): The values that process 0 passed to `save`; None if its folder has no checkpoint.
 
-        Raises
-        ------
-        FileError
-            In every process, if no checkpoint is intact, or if the newest intact checkpoint lacks the state of an
-            object or was written by another number of processes.
+        Raises FileError in every process, if no checkpoint is intact, or if the newest intact checkpoint lacks the
+        state of an object or was written by another number of processes.
         """
         comm = communicator(self.group)
         newest = for_all(comm, lambda: self._newest(trees.target(map_location)))

@@ -117,17 +117,10 @@ class SyncBatchNorm(_BatchNorm):
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
         """Convert the batch normalizations of a network to `SyncBatchNorm` layers with the same parameters.
 
-        Parameters
-        ----------
-        module : Module
-            The network. It is changed in place, unless it is itself a batch normalization layer.
-        process_group : optional
-            The mpi4py communicator of the new layers; all processes if None.
+        module: The network. It is changed in place, unless it is itself a batch normalization layer.
+        process_group: The mpi4py communicator of the new layers; all processes if None.
 
-        Returns
-        -------
-        Module
-            The converted network.
+        Returns: The converted network.
         """
         result = module
         if isinstance(module, _BatchNorm):

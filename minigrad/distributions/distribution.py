@@ -131,10 +131,7 @@ class Distribution:
 
         If a distribution does not define this method, uniform numbers are mapped by `icdf`.
 
-        Raises
-        ------
-        NotImplementedError
-            If samples are not differentiable functions of the parameters.
+        Raises NotImplementedError if samples are not differentiable functions of the parameters.
         """
         if self.has_rsample:
             return self.icdf(self._uniform(self._like, sample_shape, self._excludes_0))
@@ -161,10 +158,7 @@ class Distribution:
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """Return all values in dim 0; with `expand=False`, the batch dims have length 1.
 
-        Raises
-        ------
-        NotImplementedError
-            If the distribution does not have finitely many values that are equal over the batch.
+        Raises NotImplementedError if the distribution does not have finitely many values that are equal over the batch.
         """
         raise self._lacks("enumerate_support", "draw samples")
 

@@ -182,12 +182,8 @@ class Uninitialized(Tensor):
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Become an ordinary parameter or buffer of a shape, with undefined values.
 
-        Parameters
-        ----------
-        shape : int or tuple of int
-            Lengths of the dims.
-        device, dtype : optional
-            By default, those that the object has.
+        shape: Lengths of the dims.
+        device and dtype: By default, those that the object has.
         """
         self.become(empty(shape, device=device or self.device, dtype=dtype or self.dtype))
 

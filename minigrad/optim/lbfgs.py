@@ -107,15 +107,10 @@ class LBFGS(Optimizer):
     def step(self, closure: Any = None) -> Any:
         """Run up to `max_iter` iterations, which update the parameters.
 
-        Parameters
-        ----------
-        closure : callable
-            Function that computes the loss and its gradients, and returns the loss. It is called several times.
+        closure (callable): Function that computes the loss and its gradients, and returns the loss. It is called
+        several times.
 
-        Returns
-        -------
-        object
-            The result of the first call of the closure.
+        Returns (object): The result of the first call of the closure.
         """
         if closure is None:
             raise ArgumentError(

@@ -94,10 +94,8 @@ class Optimizer:
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a parameter group; missing options are set to the defaults.
 
-        Parameters
-        ----------
-        param_group : dict
-            Options, and "params": a tensor, a list of tensors, or a list of pairs of a name and a tensor.
+        param_group (dict): Options, and "params": a tensor, a list of tensors, or a list of pairs of a name and a
+        tensor.
         """
         name = type(self).__name__
         if not isinstance(param_group, dict):
@@ -174,10 +172,7 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Remove the gradients of all parameters, or set them to zero.
 
-        Parameters
-        ----------
-        set_to_none : bool, default True
-            Whether to set `.grad` to None. If False, one launch fills the gradients with zeros.
+        set_to_none: Whether to set `.grad` to None. If False, one launch fills the gradients with zeros.
         """
         if set_to_none:
             for group in self.param_groups:
@@ -236,11 +231,8 @@ class Optimizer:
     def state_dict(self) -> dict[str, Any]:
         """Return the state of all parameters by index, and the options of all groups.
 
-        Returns
-        -------
-        dict
-            "state" maps the index of each parameter to its state. "param_groups" contains for each group its options,
-            and the indices of its parameters as "params".  The tensors are those of the optimizer, not copies.
+        Returns (dict): "state" maps the index of each parameter to its state. "param_groups" contains for each group
+        its options, and the indices of its parameters as "params".  The tensors are those of the optimizer, not copies.
         """
         for hook in list(self._hooks["state_dict_pre"].values()):
             hook(self)
@@ -255,15 +247,9 @@ class Optimizer:
         The state tensors are copied and converted to the dtype and device of their parameters, except step counts,
         which remain float32 on the CPU.
 
-        Parameters
-        ----------
-        state_dict : dict
-            "state" and "param_groups", as `state_dict` returns them.
+        state_dict (dict): "state" and "param_groups", as `state_dict` returns them.
 
-        Raises
-        ------
-        ArgumentError
-            If the number of groups or the number of parameters of a group differs.
+        Raises ArgumentError if the number of groups or the number of parameters of a group differs.
         """
         state_dict = dict(state_dict)
         for hook in list(self._hooks["load_state_dict_pre"].values()):
@@ -334,15 +320,9 @@ class GroupOptimizer(Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have a gradient.
 
-        Parameters
-        ----------
-        closure : callable, optional
-            Function that computes the loss and its gradients again, and returns the loss.
+        closure: Function that computes the loss and its gradients again, and returns the loss.
 
-        Returns
-        -------
-        object
-            The result of the closure, or None without a closure.
+        Returns (object): The result of the closure, or None without a closure.
         """
         loss = loss_of(closure)
         with no_grad():

@@ -81,18 +81,10 @@ class RuleOptimizer(Optimizer):
     def step(self, closure: Any = None) -> Any:
         """Update all parameters that have a gradient, in one launch per parameter group.
 
-        Parameters
-        ----------
-        closure : callable, optional
-            Function that computes the loss and its gradients again, and returns the loss.
+        closure (callable): Function that computes the loss and its gradients again, and returns the loss.
 
-        Returns
-        -------
-        object
-            The result of the closure, or None without a closure.
+        Returns (object): The result of the closure, or None without a closure.
 
-        Notes
-        -----
         Parameters of different dtypes or devices, or with different step counts, require separate launches.  The step
         is not recorded, unless the option `differentiable` is True: then the parameters must be results of ops, such as
         clones, and gradients flow through the step.  A graph that saved a parameter raises GradientError in a later

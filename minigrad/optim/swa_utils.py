@@ -152,10 +152,7 @@ class AveragedModel:
     def update_parameters(self, model: Any) -> None:
         """Add the parameters of a model to the averages; the first call copies them.
 
-        Parameters
-        ----------
-        model : object
-            The model that was copied, with its present parameters.
+        model (object): The model that was copied, with its present parameters.
         """
         with no_grad():
             self._average(tensors_of(self.module, self.use_buffers), tensors_of(model, self.use_buffers))

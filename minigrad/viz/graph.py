@@ -71,17 +71,11 @@ class Graph:
     def svg(self, engine: str | None = None, dark: bool = False) -> str:
         """Return the picture as SVG text.
 
-        Parameters
-        ----------
-        engine : {"dot", "builtin"}, optional
-            Program that draws the picture; by default `dot` if it is installed, and "builtin" otherwise or with `dark`.
-        dark : bool, default False
-            Whether the background is black; only for "builtin".
+        engine ({"dot", "builtin"}): Program that draws the picture; by default `dot` if it is installed, and "builtin"
+        otherwise or with `dark`.
+        dark: Whether the background is black; only for "builtin".
 
-        Returns
-        -------
-        str
-            The SVG document.
+        Returns: The SVG document.
         """
         if choose("builtin" if dark and engine is None else engine) == "dot":
             return self._render("svg").decode()
@@ -96,23 +90,13 @@ class Graph:
     def save(self, path: str | Path, engine: str | None = None) -> Path:
         """Write the picture to a file.
 
-        Parameters
-        ----------
-        path : str or Path
-            File that ends in .svg, .html, .dot, .png or .pdf.
-        engine : {"dot", "builtin"}, optional
-            Program that draws .svg, .png and .pdf files; by default `dot` if it is installed, otherwise "builtin".
-            "builtin" requires the package resvg-py for .png and svglib for .pdf.
+        path: File that ends in .svg, .html, .dot, .png or .pdf.
+        engine ({"dot", "builtin"}): Program that draws .svg, .png and .pdf files; by default `dot` if it is installed,
+        otherwise "builtin". "builtin" requires the package resvg-py for .png and svglib for .pdf.
 
-        Returns
-        -------
-        Path
-            Path of the file.
+        Returns: Path of the file.
 
-        Raises
-        ------
-        ArgumentError
-            If the ending or the engine is unknown, or if `dot` or the package is not installed.
+        Raises ArgumentError if the ending or the engine is unknown, or if `dot` or the package is not installed.
         """
         target = Path(path)
         ending = target.suffix.lower().lstrip(".")

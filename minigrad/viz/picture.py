@@ -49,22 +49,13 @@ class Picture:
     def save(self, path: str | Path, dark: bool = False) -> Path:
         """Write the picture to a file.
 
-        Parameters
-        ----------
-        path : str or Path
-            File that ends in .html; a picture that is one SVG can also be saved as .svg, .png or .pdf.
-        dark : bool, default False
-            Whether a .svg, .png or .pdf file has a dark background. An .html page follows the browser's color scheme.
+        path: File that ends in .html; a picture that is one SVG can also be saved as .svg, .png or .pdf.
+        dark: Whether a .svg, .png or .pdf file has a dark background. An .html page follows the browser's color scheme.
 
-        Returns
-        -------
-        Path
-            Path of the file.
+        Returns: Path of the file.
 
-        Raises
-        ------
-        ArgumentError
-            If the ending is unknown, or if the package for .png (resvg-py) or .pdf (svglib) is not installed.
+        Raises ArgumentError if the ending is unknown, or if the package for .png (resvg-py) or .pdf (svglib) is not
+        installed.
         """
         target = Path(path)
         ending = target.suffix.lower()

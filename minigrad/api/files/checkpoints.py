@@ -76,20 +76,11 @@ class Checkpoint:
     def save(self, /, **values: Any) -> str:
         """Write a checkpoint.
 
-        Parameters
-        ----------
-        **values
-            Further values that the program needs, such as the step: numbers, strings, tensors and trees of these.
+        values: Further values that the program needs, such as the step: numbers, strings, tensors and trees of these.
 
-        Returns
-        -------
-        str
-            The path of the file.
+        Returns: The path of the file.
 
-        Raises
-        ------
-        ArgumentError
-            If a state contains a value that a file cannot store.
+        Raises ArgumentError if a state contains a value that a file cannot store.
         """
         return self._written(self._state(), values)
 

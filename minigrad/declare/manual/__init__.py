@@ -39,6 +39,9 @@ class Docstring(str):
         return documentation(self.function, str(self)).expandtabs(tabsize)
 
 
+documented: set[type] = set()  # the classes whose methods have been documented
+
+
 def document(function: Callable[..., Any]) -> None:
     """Make `help` show the docstring of a public function or class with sections."""
     if function.__doc__:
@@ -46,8 +49,14 @@ def document(function: Callable[..., Any]) -> None:
 
 
 def document_all(names: Mapping[str, Any]) -> None:
-    """Apply `document` to the functions and classes of this package in a namespace."""
+    """Apply `document` to the functions and classes of this package in a namespace, and to their longer methods."""
     for name, value in names.items():
         ours = isinstance(value, (FunctionType, type)) and str(value.__module__).startswith("minigrad.")
         if ours and name[0] != "_" and value.__doc__.__class__ is str:
             document(value)
+            for kind in value.__mro__ if isinstance(value, type) else ():
+                if kind not in documented and kind.__module__.startswith("minigrad."):
+                    documented.add(kind)
+                    for method in vars(kind).values():
+                        if method.__class__ is FunctionType and "\n" in (method.__doc__ or ""):
+                            document(method)

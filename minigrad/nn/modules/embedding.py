@@ -103,19 +103,11 @@ class Embedding(_Table):
     ) -> Self:  # fmt: skip
         """Return an Embedding whose table is an existing matrix.
 
-        Parameters
-        ----------
-        embeddings : Tensor
-            Matrix (num_embeddings, embedding_dim). The table shares its memory.
-        freeze : bool, default True
-            If True, the table does not require a gradient and is not trained.
-        padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
-            Arguments of the constructor.
+        embeddings: Matrix (num_embeddings, embedding_dim). The table shares its memory.
+        freeze: If True, the table does not require a gradient and is not trained.
+        padding_idx, max_norm, norm_type, scale_grad_by_freq and sparse: Arguments of the constructor.
 
-        Raises
-        ------
-        ShapeError
-            If `embeddings` does not have 2 dims.
+        Raises ShapeError if `embeddings` does not have 2 dims.
         """
         rows, columns = _sizes(embeddings)
         return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)

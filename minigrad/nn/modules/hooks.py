@@ -222,20 +222,12 @@ class Hooked(Members):
     ) -> RemovableHandle:
         """Call `hook(module, args)` before each `forward`.
 
-        Parameters
-        ----------
-        hook : callable
-            Function that returns None, or the positional arguments that replace `args`. With `with_kwargs`, it is
-            called as `hook(module, args, kwargs)` and returns None or `(args, kwargs)`.
-        prepend : bool, default False
-            Whether the hook runs before the hooks that are already registered.
-        with_kwargs : bool, default False
-            Whether the hook receives keyword arguments.
+        hook: Function that returns None, or the positional arguments that replace `args`. With `with_kwargs`, it is
+        called as `hook(module, args, kwargs)` and returns None or `(args, kwargs)`.
+        prepend: Whether the hook runs before the hooks that are already registered.
+        with_kwargs: Whether the hook receives keyword arguments.
 
-        Returns
-        -------
-        RemovableHandle
-            Its `remove()` removes the hook.
+        Returns: Its `remove()` removes the hook.
         """
         return RemovableHandle(self._own_hooks().pre, (hook, with_kwargs), prepend)
 
@@ -244,60 +236,37 @@ class Hooked(Members):
     ) -> RemovableHandle:
         """Call `hook(module, args, output)` after each `forward`.
 
-        Parameters
-        ----------
-        hook : callable
-            Function that returns None, or a new output. With `with_kwargs`, it is called as
-            `hook(module, args, kwargs, output)`.
-        prepend : bool, default False
-            Whether the hook runs before the hooks that are already registered.
-        with_kwargs : bool, default False
-            Whether the hook receives keyword arguments.
-        always_call : bool, default False
-            Whether the hook also runs after an exception, with None as the output.
+        hook: Function that returns None, or a new output. With `with_kwargs`, it is called as `hook(module, args,
+        kwargs, output)`.
+        prepend: Whether the hook runs before the hooks that are already registered.
+        with_kwargs: Whether the hook receives keyword arguments.
+        always_call: Whether the hook also runs after an exception, with None as the output.
 
-        Returns
-        -------
-        RemovableHandle
-            Its `remove()` removes the hook.
+        Returns: Its `remove()` removes the hook.
         """
         return RemovableHandle(self._own_hooks().forward, (hook, with_kwargs, always_call), prepend)
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_output)` before the backward pass of the module.
 
-        Parameters
-        ----------
-        hook : callable
-            Function that returns None, or the gradients that replace `grad_output`, the gradients of the loss with
-            respect to the outputs.
-        prepend : bool, default False
-            Whether the hook runs before the hooks that are already registered.
+        hook: Function that returns None, or the gradients that replace `grad_output`, the gradients of the loss with
+        respect to the outputs.
+        prepend: Whether the hook runs before the hooks that are already registered.
 
-        Returns
-        -------
-        RemovableHandle
-            Its `remove()` removes the hook.
+        Returns: Its `remove()` removes the hook.
         """
         return RemovableHandle(self._own_hooks().backward_pre, hook, prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are complete.
 
-        Parameters
-        ----------
-        hook : callable
-            Function that returns None, or the gradients that replace `grad_input`. `grad_input` has one entry per
-            positional tensor argument; the entry is zeros if only other arguments require a gradient, and None if no
-            argument does. `grad_output` has one entry per output; the entry is None if the loss does not depend on the
-            output.
-        prepend : bool, default False
-            Whether the hook runs before the hooks that are already registered.
+        hook: Function that returns None, or the gradients that replace `grad_input`. `grad_input` has one entry per
+        positional tensor argument; the entry is zeros if only other arguments require a gradient, and None if no
+        argument does. `grad_output` has one entry per output; the entry is None if the loss does not depend on the
+        output.
+        prepend: Whether the hook runs before the hooks that are already registered.
 
-        Returns
-        -------
-        RemovableHandle
-            Its `remove()` removes the hook.
+        Returns: Its `remove()` removes the hook.
         """
         return RemovableHandle(self._own_hooks().backward, hook, prepend)
 

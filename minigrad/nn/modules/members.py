@@ -202,19 +202,11 @@ class Members:
     def register_parameter(self, name: str, param: Any) -> None:
         """Add a parameter as an attribute; None marks a parameter that is absent.
 
-        Parameters
-        ----------
-        name : str
-            Name of the attribute and of the key in `state_dict`.
-        param : Parameter or None
-            The parameter to add.
+        name: Name of the attribute and of the key in `state_dict`.
+        param (Parameter or None): The parameter to add.
 
-        Raises
-        ------
-        KeyError
-            If the name is empty, contains a dot, or is the name of another attribute.
-        DeclarationError
-            If `param` is not a parameter.
+        Raises KeyError if the name is empty, contains a dot, or is the name of another attribute.
+        Raises DeclarationError if `param` is not a parameter.
         """
         self._check_name(name, PARAMETERS)
         if param is not None and not is_parameter(param):
@@ -224,21 +216,12 @@ class Members:
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that belongs to the state of the module but is not trained, such as running statistics.
 
-        Parameters
-        ----------
-        name : str
-            Name of the attribute and of the key in `state_dict`.
-        tensor : Tensor or None
-            The buffer to add.
-        persistent : bool, default True
-            Whether `state_dict` contains the buffer.
+        name: Name of the attribute and of the key in `state_dict`.
+        tensor: The buffer to add.
+        persistent: Whether `state_dict` contains the buffer.
 
-        Raises
-        ------
-        KeyError
-            If the name is empty, contains a dot, or is the name of another attribute.
-        DeclarationError
-            If `tensor` is not a tensor.
+        Raises KeyError if the name is empty, contains a dot, or is the name of another attribute.
+        Raises DeclarationError if `tensor` is not a tensor.
         """
         self._check_name(name, BUFFERS)
         if tensor is not None and not isinstance(tensor, Tensor):
@@ -248,12 +231,8 @@ class Members:
     def register_module(self, name: str, module: Any) -> None:
         """Add a child module under a name; `add_module` is the same method.
 
-        Raises
-        ------
-        KeyError
-            If the name is empty, contains a dot, or is the name of another attribute.
-        DeclarationError
-            If `module` is not a module.
+        Raises KeyError if the name is empty, contains a dot, or is the name of another attribute.
+        Raises DeclarationError if `module` is not a module.
         """
         self._check_name(name, CHILDREN)
         if module is not None and not isinstance(module, Members):

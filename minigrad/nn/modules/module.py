@@ -106,14 +106,9 @@ class Module(Shown, Movable):
     def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Named:
         """Yield pairs of name and module, for this module and all modules below it.
 
-        Parameters
-        ----------
-        memo : set of Module, optional
-            Modules to skip. Each module that is yielded is added to this set.
-        prefix : str, default ""
-            Name of this module.
-        remove_duplicate : bool, default True
-            Whether a module that has several names is yielded once.
+        memo (set of Module): Modules to skip. Each module that is yielded is added to this set.
+        prefix: Name of this module.
+        remove_duplicate: Whether a module that has several names is yielded once.
         """
         memo = set() if memo is None else memo
         if self in memo:
@@ -143,14 +138,9 @@ class Module(Shown, Movable):
     def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Named:
         """Yield pairs of name and parameter.
 
-        Parameters
-        ----------
-        prefix : str, default ""
-            Prefix of each name; a dot is added.
-        recurse : bool, default True
-            Whether to include the parameters of the modules below this one.
-        remove_duplicate : bool, default True
-            Whether a parameter that has several names is yielded once.
+        prefix: Prefix of each name; a dot is added.
+        recurse: Whether to include the parameters of the modules below this one.
+        remove_duplicate: Whether a parameter that has several names is yielded once.
         """
         return self._named_members(PARAMETERS, prefix, recurse, remove_duplicate)
 
@@ -195,10 +185,7 @@ class Module(Shown, Movable):
     def get_submodule(self, target: str) -> Any:
         """Return the module with a name such as "encoder.layers.0"; "" is this module.
 
-        Raises
-        ------
-        AttributeError
-            If there is no such module.
+        Raises AttributeError if there is no such module.
         """
         module: Any = self
         for name in target.split(".") if target else ():
@@ -213,12 +200,8 @@ class Module(Shown, Movable):
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
         """Replace or add the module with a name such as "encoder.layers.0"; with `strict` it must exist.
 
-        Raises
-        ------
-        AttributeError
-            If a part of the name does not exist.
-        ArgumentError
-            If the name is empty.
+        Raises AttributeError if a part of the name does not exist.
+        Raises ArgumentError if the name is empty.
         """
         prefix, _, name = target.rpartition(".")
         if not name:
@@ -252,15 +235,9 @@ class Module(Shown, Movable):
     def train(self, mode: bool = True) -> Self:
         """Set the mode of this module and all modules below it; dropout and batch normalization depend on the mode.
 
-        Parameters
-        ----------
-        mode : bool, default True
-            True for training, False for evaluation.
+        mode: True for training, False for evaluation.
 
-        Returns
-        -------
-        Module
-            The module itself.
+        Returns (Module): The module itself.
         """
         if not isinstance(mode, bool):
             raise DeclarationError(f"train: mode must be True or False, got {mode!r}; call train() or eval()")

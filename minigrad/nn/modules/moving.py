@@ -48,24 +48,15 @@ class Movable(Stateful):
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move and convert the parameters and buffers in place, and return the module.
 
-        Parameters
-        ----------
-        *args, **kwargs
-            `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`, as for a tensor. A dtype must be a floating
-            dtype, and applies only to floating tensors. `non_blocking` is accepted as well. `memory_format` applies
-            only to tensors with its number of dims.
+        args and kwargs: `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`, as for a tensor. A dtype must
+        be a floating dtype, and applies only to floating tensors. `non_blocking` is accepted as well. `memory_format`
+        applies only to tensors with its number of dims.
 
-        Returns
-        -------
-        Module
-            The module itself. Its parameters are the same objects as before, so an optimizer keeps training them.
+        Returns (Module): The module itself. Its parameters are the same objects as before, so an optimizer keeps
+        training them.
 
-        Raises
-        ------
-        DTypeError
-            If the dtype is not a floating dtype, or an argument is neither a dtype nor a device.
-        ArgumentError
-            If `memory_format` is not a memory format.
+        Raises DTypeError if the dtype is not a floating dtype, or an argument is neither a dtype nor a device.
+        Raises ArgumentError if `memory_format` is not a memory format.
         """
         flags = {name: kwargs.pop(name) for name in ("non_blocking", "copy", "memory_format") if name in kwargs}
         dtype, device = kwargs.pop("dtype", None), kwargs.pop("device", None)
@@ -125,10 +116,7 @@ class Movable(Stateful):
     def cuda(self, device: int | str | None = None) -> Self:
         """Move the parameters and buffers to a GPU, in place.
 
-        Parameters
-        ----------
-        device : int or str, optional
-            Index or name of the GPU; the first GPU by default.
+        device: Index or name of the GPU; the first GPU by default.
         """
         name = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
         return self._apply(lambda x: x.to(device=name))

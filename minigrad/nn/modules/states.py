@@ -66,23 +66,14 @@ class Stateful(Hooked):
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
         """Return the parameters and persistent buffers by name.
 
-        Parameters
-        ----------
-        destination : dict, optional
-            Dict that receives the values; a new OrderedDict if None.
-        prefix : str, default ""
-            Prefix of each key.
-        keep_vars : bool, default False
-            Whether to return the parameters themselves, instead of tensors without history that share their memory.
+        destination (dict): Dict that receives the values; a new OrderedDict if None.
+        prefix: Prefix of each key.
+        keep_vars: Whether to return the parameters themselves, instead of tensors without history that share their
+        memory.
 
-        Returns
-        -------
-        OrderedDict
-            PyTorch's keys in PyTorch's order. The tensors share memory with the module. A parameter with several names
-            appears under each of them.
+        Returns (OrderedDict): PyTorch's keys in PyTorch's order. The tensors share memory with the module. A parameter
+        with several names appears under each of them.
 
-        Examples
-        --------
         >>> list(mg.nn.Sequential(mg.nn.Linear(2, 3)).state_dict())
         ['0.weight', '0.bias']
         """
@@ -136,28 +127,17 @@ class Stateful(Hooked):
     ) -> IncompatibleKeys:
         """Write a state into the parameters and buffers.
 
-        Parameters
-        ----------
-        state_dict : mapping of str to Tensor or array
-            Values by name. Each value is converted to the dtype and device of the member that receives it.
-        strict : bool, default True
-            Whether the keys must be exactly the keys of the module.
-        assign : bool, default False
-            Whether the members adopt the memory, dtype and device of the given tensors. The members remain the same
-            objects, so an existing optimizer continues to train them.
+        state_dict (mapping of str to Tensor or array): Values by name. Each value is converted to the dtype and device
+        of the member that receives it.
+        strict: Whether the keys must be exactly the keys of the module.
+        assign: Whether the members adopt the memory, dtype and device of the given tensors. The members remain the same
+        objects, so an existing optimizer continues to train them.
 
-        Returns
-        -------
-        IncompatibleKeys
-            `missing_keys` and `unexpected_keys`.
+        Returns: `missing_keys` and `unexpected_keys`.
 
-        Raises
-        ------
-        StateError
-            If keys are missing or unexpected with `strict`, or if shapes differ. The message lists these keys, and no
-            value is written.
-        DeclarationError
-            If `state_dict` is not a mapping.
+        Raises StateError if keys are missing or unexpected with `strict`, or if shapes differ. The message lists these
+        keys, and no value is written.
+        Raises DeclarationError if `state_dict` is not a mapping.
         """
         if not isinstance(state_dict, Mapping):
             raise DeclarationError(

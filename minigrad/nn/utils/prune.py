@@ -45,16 +45,11 @@ class BasePruningMethod(ABC):
     def apply(cls, module: Any, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any) -> Any:
         """Prune a parameter of a module with a new object of this class, and return this object.
 
-        Parameters
-        ----------
-        module : Module
-            Module with the parameter.
-        name : str
-            Name of the parameter. If it is pruned already, the new mask is combined with the present one.
-        importance_scores : Tensor, optional
-            Scores in the shape of the parameter, by which elements are chosen; by default the parameter itself.
-        *args, **kwargs
-            Arguments of the class.
+        module: Module with the parameter.
+        name: Name of the parameter. If it is pruned already, the new mask is combined with the present one.
+        importance_scores: Scores in the shape of the parameter, by which elements are chosen; by default the parameter
+        itself.
+        args and kwargs: Arguments of the class.
         """
         method = cls(*args, **kwargs)
         method._tensor_name = name

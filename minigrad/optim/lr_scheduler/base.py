@@ -83,10 +83,7 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Write the rates of the next epoch; call it after the optimizer's `step`.
 
-        Parameters
-        ----------
-        epoch : int, optional
-            Epoch to jump to; deprecated, as in PyTorch.
+        epoch: Epoch to jump to; deprecated, as in PyTorch.
         """
         if self._step_count == 1 and not self.optimizer.__dict__.get("_opt_called", False):
             warn(

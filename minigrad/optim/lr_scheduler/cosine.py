@@ -71,10 +71,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def step(self, epoch: float | None = None) -> None:
         """Write the rates of the next epoch, or of a fractional epoch.
 
-        Parameters
-        ----------
-        epoch : float, optional
-            Epoch to jump to, as in `scheduler.step(epoch + batch / batches)`.
+        epoch: Epoch to jump to, as in `scheduler.step(epoch + batch / batches)`.
         """
         if epoch is None and self.last_epoch < 0:
             epoch = 0

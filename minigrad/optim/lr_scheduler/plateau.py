@@ -61,12 +61,8 @@ class ReduceLROnPlateau(LRScheduler):
     def step(self, metrics: Any, epoch: int | None = None) -> None:
         """Record the metric of an epoch, and lower the rates if it has not improved for more than `patience` epochs.
 
-        Parameters
-        ----------
-        metrics : float or Tensor
-            Metric of this epoch.
-        epoch : int, optional
-            Index of the epoch; deprecated, as in PyTorch.
+        metrics (float or Tensor): Metric of this epoch.
+        epoch: Index of the epoch; deprecated, as in PyTorch.
         """
         value = float(metrics)
         if epoch is not None:
