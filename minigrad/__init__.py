@@ -6,7 +6,7 @@ imported for the first kernel, and graphviz for the first picture.
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minigrad.api import aliases as _aliases
 from minigrad.api import methods as _methods
@@ -20,6 +20,7 @@ from minigrad.backends.base import Backend
 from minigrad.backends.parallel import get_num_threads, set_num_threads, threading_layer
 from minigrad.backends.registry import register_backend
 from minigrad.config import debug, override, settings
+from minigrad.core import dtype as _dtypes
 from minigrad.core import requests
 from minigrad.core.allocator import Allocator, MemoryStats, empty_cache, get_allocator, memory_stats, set_allocator
 from minigrad.core.device import Device, default_device, set_default_device
@@ -27,51 +28,13 @@ from minigrad.core.device import Device as device
 from minigrad.core.dtype import (
     DType,
     as_dtype,
-    bf16,
-    bfloat16,
-    bool_,
-    c64,
-    c128,
-    complex64,
-    complex128,
     default_complex,
     default_float,
-    f16,
-    f32,
-    f64,
     finfo,
-    float16,
-    float32,
-    float64,
-    i8,
-    i16,
-    i32,
-    i64,
     iinfo,
-    int8,
-    int16,
-    int32,
-    int64,
     promote,
     set_default_float,
-    u8,
-    u16,
-    u32,
-    u64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
 )
-from minigrad.core.dtype import bool_ as bool
-from minigrad.core.dtype import complex64 as cfloat
-from minigrad.core.dtype import complex128 as cdouble
-from minigrad.core.dtype import float16 as half
-from minigrad.core.dtype import float32 as float
-from minigrad.core.dtype import float64 as double
-from minigrad.core.dtype import int16 as short
-from minigrad.core.dtype import int32 as int
-from minigrad.core.dtype import int64 as long
 from minigrad.core.formats import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
@@ -107,39 +70,9 @@ from minigrad.runtime.recording import enable_grad, is_grad_enabled, no_grad, se
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
-if TYPE_CHECKING:
-    from minigrad import (
-        amp,
-        autograd,
-        cuda,
-        data,
-        dist,
-        fft,
-        func,
-        linalg,
-        nn,
-        optim,
-        random,
-        special,
-        testing,
-        utils,
-        viz,
-    )
-    from minigrad.amp import autocast
-    from minigrad.api.files.checkpoints import Checkpoint
-    from minigrad.api.files.trees import load, save
-    from minigrad.api.interop import array_api
-    from minigrad.autodiff.anomaly import detect_anomaly
-    from minigrad.autodiff.checkpoint import checkpoint
-    from minigrad.autodiff.custom import custom_vjp
-    from minigrad.autodiff.function import Function
-    from minigrad.diagnostics import tape
-    from minigrad.jitting import jit
-    from minigrad.viz.explain import explain
-
 # Modules and helpers of this file, which are not public names.
 _HIDDEN = {name for name, value in globals().items() if isinstance(value, type(sys))} - {"rules", "requests"}
-_HIDDEN |= {"TYPE_CHECKING", "Any", "LATER"}
+_HIDDEN |= {"Any", "LATER"}
 
 # Names that are imported at their first use, each with its module, because few programs need them.
 LATER = {
@@ -185,6 +118,13 @@ def __getattr__(name: str) -> Any:
 
 
 __version__ = "0.1.0"
+
+# The dtypes, also under their names in C and NumPy.
+globals().update({name: dtype for name, dtype in vars(_dtypes).items() if type(dtype) is DType and name[0] != "_"})
+globals().update({name: _dtypes.as_dtype(dtype) for name, dtype in (
+    ("bool", "bool"), ("half", "f16"), ("float", "f32"), ("double", "f64"), ("cfloat", "c64"), ("cdouble", "c128"),
+    ("short", "i16"), ("int", "i32"), ("long", "i64"),
+)})  # fmt: skip
 
 # The ops and functions that declarations have entered.  The stub beside this file lists them for editors.
 globals().update(_namespaces[_MG])

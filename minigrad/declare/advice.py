@@ -16,7 +16,7 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from inspect import getattr_static
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any, Final, NoReturn
 
 from minigrad.declare.manual import document_all
@@ -172,6 +172,13 @@ def answering(module: str) -> Callable[[str], NoReturn]:
         raise absent(module, name)
 
     return missing
+
+
+def imported(module: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the classes and functions that a module has imported from the package to which it belongs, by name."""
+    package = f"{module['__package__']}."
+    kinds = (type, FunctionType)
+    return {name: x for name, x in module.items() if isinstance(x, kinds) and str(x.__module__).startswith(package)}
 
 
 def present(module: dict[str, Any], names: Mapping[str, Any], later: Mapping[str, str] = MappingProxyType({})) -> None:

@@ -6,7 +6,7 @@ and `biject_to` and `transform_to` return the transform to a set; `kl.py` contai
 
 import sys
 
-from minigrad.declare.advice import present
+from minigrad.declare.advice import imported, present
 from minigrad.distributions import constraint_registry, constraints, kl, transforms, utils
 from minigrad.distributions.classes import (
     Categorical,
@@ -21,7 +21,7 @@ from minigrad.distributions.combined import (
     MixtureSameFamily,
     TransformedDistribution,
 )
-from minigrad.distributions.constraint_registry import biject_to, transform_to  # noqa: F401  objects, which have no page of their own
+from minigrad.distributions.constraint_registry import biject_to, transform_to  # objects without a page of their own
 from minigrad.distributions.counts import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
 from minigrad.distributions.distribution import Distribution, ExponentialFamily
 from minigrad.distributions.kl import kl_divergence, register_kl
@@ -33,19 +33,11 @@ from minigrad.distributions.relaxed import LogitRelaxedBernoulli, RelaxedBernoul
 from minigrad.distributions.simplex import Beta, ContinuousBernoulli, Dirichlet, Kumaraswamy
 from minigrad.distributions.tails import GeneralizedPareto, HalfCauchy, HalfNormal, Pareto, StudentT, Weibull
 
-NAMES = (
-    Bernoulli, Beta, Binomial, Categorical, Cauchy, Chi2, ContinuousBernoulli, Dirichlet, Distribution, Exponential,
-    ExponentialFamily, FisherSnedecor, Gamma, GeneralizedPareto, Geometric, Gumbel, HalfCauchy, HalfNormal, Independent,
-    InverseGamma, Kumaraswamy, LKJCholesky, Laplace, LogNormal, LogisticNormal, LogitRelaxedBernoulli,
-    LowRankMultivariateNormal, MixtureSameFamily, Multinomial, MultivariateNormal, NegativeBinomial, Normal,
-    OneHotCategorical, OneHotCategoricalStraightThrough, Pareto, Poisson, RelaxedBernoulli, RelaxedOneHotCategorical,
-    StudentT, TransformedDistribution, Uniform, VonMises, Weibull, Wishart, kl_divergence, register_kl,
-)  # fmt: skip
 OTHERS = {
     "constraint_registry": constraint_registry, "constraints": constraints, "kl": kl,
     "transforms": transforms, "utils": utils,
 }  # fmt: skip
-present(globals(), {thing.__name__: thing for thing in (*NAMES, *transforms.NAMES)} | OTHERS)
+present(globals(), imported(globals()) | imported(vars(transforms)) | OTHERS)
 # PyTorch has one module per distribution, from which scripts import its class.
 MODULES = (
     "bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet exp_family exponential "

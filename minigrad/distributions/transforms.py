@@ -1,6 +1,6 @@
 """The transforms of samples, under the names of `torch.distributions.transforms`."""
 
-from minigrad.declare.advice import present
+from minigrad.declare.advice import imported, present
 from minigrad.distributions.elementwise_transforms import (
     AbsTransform,
     AffineTransform,
@@ -24,10 +24,4 @@ from minigrad.distributions.vector_transforms import (
 )
 
 identity_transform = ComposeTransform([])
-NAMES = (
-    AbsTransform, AffineTransform, CatTransform, ComposeTransform, CorrCholeskyTransform,
-    CumulativeDistributionTransform, ExpTransform, IndependentTransform, LowerCholeskyTransform,
-    PositiveDefiniteTransform, PowerTransform, ReshapeTransform, SigmoidTransform, SoftmaxTransform, SoftplusTransform,
-    StackTransform, StickBreakingTransform, TanhTransform, Transform,
-)  # fmt: skip
-present(globals(), {thing.__name__: thing for thing in NAMES})
+present(globals(), imported(globals()))

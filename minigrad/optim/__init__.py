@@ -3,7 +3,7 @@
 `lr_scheduler` contains learning rate schedules, `swa_utils` averages of models, `lists` ops on lists of tensors.
 """
 
-from minigrad.declare.advice import present
+from minigrad.declare.advice import imported, present
 from minigrad.declare.many import many as rule
 from minigrad.optim import lists, lr_scheduler, swa_utils
 from minigrad.optim.adafactor import Adafactor
@@ -15,7 +15,5 @@ from minigrad.optim.optimizer import Optimizer
 from minigrad.optim.sgd import SGD
 from minigrad.optim.stepping import RuleOptimizer
 
-OPTIMIZERS = (ASGD, Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, LBFGS, Muon, NAdam, Optimizer, RAdam, RMSprop,
-              Rprop, RuleOptimizer, SGD)  # fmt: skip
-present(globals(), {each.__name__: each for each in OPTIMIZERS}
+present(globals(), imported(globals())
         | {"lists": lists, "rule": rule, "lr_scheduler": lr_scheduler, "swa_utils": swa_utils})  # fmt: skip

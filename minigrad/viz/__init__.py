@@ -1,10 +1,6 @@
 """Pictures and texts that explain a computation, such as the op graph and the call path of a value."""
 
-from typing import TYPE_CHECKING
-
-from minigrad.declare.advice import answering
-from minigrad.declare.manual import document_all
-from minigrad.declare.names import listed
+from minigrad.declare.advice import imported, present
 from minigrad.runtime.noting import scope
 from minigrad.viz.curves import Curves, curves
 from minigrad.viz.explain import explain, explanation, kernels
@@ -19,30 +15,4 @@ from minigrad.viz.program import program
 from minigrad.viz.step import Steps, step
 from minigrad.viz.strides import layout
 
-__all__ = [
-    "Curves",
-    "Graph",
-    "Heat",
-    "Log",
-    "Memory",
-    "Picture",
-    "Precision",
-    "Steps",
-    "curves",
-    "explain",
-    "explanation",
-    "graph",
-    "kernel",
-    "kernels",
-    "layout",
-    "memory",
-    "precision",
-    "program",
-    "scope",
-    "step",
-    "tensor",
-]
-__dir__ = listed(__all__)
-document_all(globals())
-if not TYPE_CHECKING:  # a type checker would otherwise accept every attribute of this module
-    __getattr__ = answering(__name__)
+present(globals(), imported(globals()) | {"scope": scope})
