@@ -57,6 +57,9 @@ OPENING = frozenset(
 _given: dict[str, int] = {}  # number of hints that were requested, by exercise
 
 
+Grade = Callable[[Any], None]
+
+
 class Wrong(Exception):
     """Raised for a wrong answer; the message is a sentence to its author."""
 
@@ -72,11 +75,24 @@ class Exercise:
     """
 
     title: str
-    hints: tuple[str, str, str]
-    grade: Callable[[Any], None]
+    hints: tuple[str, ...]
+    grade: Grade
     reference: Any
     fills: bool = False
     excluded: tuple[str, ...] = ()
+
+
+class Exercises(dict[str, Exercise]):
+    """The exercises of a chapter, by name.  A call declares an exercise and decorates the function that grades it."""
+
+    def __call__(
+        self, name: str, reference: Any, title: str, *hints: str, fills: bool = False, excluded: tuple[str, ...] = ()
+    ) -> Callable[[Grade], Grade]:
+        def declare(grade: Grade) -> Grade:
+            self[name] = Exercise(title, hints, grade, reference, fills, excluded)
+            return grade
+
+        return declare
 
 
 @dataclass(frozen=True)

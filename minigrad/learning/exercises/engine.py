@@ -8,7 +8,9 @@ from typing import Any
 
 import minigrad as mg
 from minigrad import Tensor, Var
-from minigrad.learning.grading import Exercise, Wrong, expect_close, expect_returned
+from minigrad.learning.grading import Exercises, Wrong, expect_close, expect_returned
+
+EXERCISES = Exercises()
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -59,6 +61,12 @@ def order(y: Tensor) -> list[str]:
     return [node.name for node in nodes_under(y)]
 
 
+@EXERCISES(
+    "07.1", order, "Ids that grow with each node are a topological order, at no extra cost.",
+    "Collect first, sort afterwards. How do you know that you have met a node before?",
+    "Keep a dict from node.id to node. A parent may be None, or a Var, which has no pull.",
+    "[found[k].name for k in sorted(found, reverse=True)], where found is filled as in nodes_under.",
+)  # fmt: skip
 def grade_order(answer: Any) -> None:
     """Test a chain, paths that meet, and values that are used several times."""
     for name, f in GRAPHS.items():
@@ -82,6 +90,14 @@ def my_grad(y: Tensor, x: Tensor) -> Tensor:
     return table.get(x.id, mg.zeros_like(x))
 
 
+@EXERCISES(
+    "07.2", my_grad, "This is reverse mode. The rest of the engine is for safety and speed.",
+    "Use a table from id to gradient that begins with ones for y.op. What is its entry for x at the end?",
+    "For each node, the newest first: take its gradient out of the table, call pull, and add each result to the entry "
+    "of the parent.",
+    "Fill the table as gradients_of(y) does, then return table.get(x.id, mg.zeros_like(x)).",
+    excluded=("backward", "grad"),
+)  # fmt: skip
 def grade_my_grad(answer: Any) -> None:
     """Test the same graphs, and a Var that is not in them."""
     for name, f in GRAPHS.items():
@@ -97,6 +113,12 @@ def clip(h: Tensor, limit: float) -> Any:
     return h.register_hook(lambda g: g * (limit / max(float((g * g).sum().item()) ** 0.5, limit)))
 
 
+@EXERCISES(
+    "07.3", clip, "One hook limits a gradient; the rest of the network does not change.",
+    "The return value of a hook replaces the gradient. By which factor must a gradient that is too long be multiplied?",
+    "limit / length where length is larger than limit, otherwise 1. Handle a gradient of length 0.",
+    "h.register_hook(lambda g: g * (limit / max((g * g).sum().item() ** 0.5, limit))), and return its result.",
+)  # fmt: skip
 def grade_clip(answer: Any) -> None:
     """Test gradients of large, small and zero norm with one or two dims, and that the hook can be removed."""
     for weights, limit in (
@@ -125,6 +147,12 @@ def held(y: Tensor) -> int:
     return sum(storage.buffer.nbytes for key, storage in kept.items() if key not in owned)
 
 
+@EXERCISES(
+    "07.4", held, "This is the column `saved` of mg.tape.",
+    "Two saved values may be views of one storage: h and h.T, or h twice. How can you detect this?",
+    "Put storages in a dict by id(t.storage). Leave out those of Vars, also where a view of one was saved.",
+    "The Vars are the parents without pull. Sum storage.buffer.nbytes over the storages that do not belong to a Var.",
+)  # fmt: skip
 def grade_held(answer: Any) -> None:
     """Test shared values, views of results and of Vars, and no saved value."""
     x, w = Var(mg.ones(8, 8)), Var(mg.ones(8, 8))
@@ -160,6 +188,13 @@ def in_checkpoints(functions: Sequence[Layer], h: Tensor, size: int) -> Tensor:
     return h
 
 
+@EXERCISES(
+    "07.5", in_checkpoints, "Memory for time: each piece saves its input and runs twice.",
+    "functions[k : k + size] is a piece, for k in range(0, len(functions), size).",
+    "mg.checkpoint(run, h, piece) runs a piece, if run(h, piece) does. It is run again later: what will be in the "
+    "variables that it has not got as arguments?",
+    "Write run(h, piece), a loop h = f(h) over the piece; then h = mg.checkpoint(run, h, piece) for each.",
+)  # fmt: skip
 def grade_in_checkpoints(answer: Any) -> None:
     """Test the value, how often each function runs, the saved bytes and the gradient, also for unequal pieces."""
     w = Var(mg.ones(8, 8) * 0.7)
@@ -190,56 +225,3 @@ def grade_in_checkpoints(answer: Any) -> None:
         if Counter(runs) != dict.fromkeys(range(count), 2):
             raise Wrong(f"{what} runs the functions {runs} with the gradient; each should run twice")
         expect_close(found, mg.grad(want, w), f"the gradient of {what[:-1]}", 1e-5)
-
-
-EXERCISES = {
-    "07.1": Exercise(
-        "Ids that grow with each node are a topological order, at no extra cost.",
-        (
-            "Collect first, sort afterwards. How do you know that you have met a node before?",
-            "Keep a dict from node.id to node. A parent may be None, or a Var, which has no pull.",
-            "[found[k].name for k in sorted(found, reverse=True)], where found is filled as in nodes_under.",
-        ),
-        grade_order, order,
-    ),
-    "07.2": Exercise(
-        "This is reverse mode. The rest of the engine is for safety and speed.",
-        (
-            "Use a table from id to gradient that begins with ones for y.op. What is its entry for x at the end?",
-            "For each node, the newest first: take its gradient out of the table, call pull, and add each result to "
-            "the entry of the parent.",
-            "Fill the table as gradients_of(y) does, then return table.get(x.id, mg.zeros_like(x)).",
-        ),
-        grade_my_grad, my_grad, excluded=("backward", "grad"),
-    ),
-    "07.3": Exercise(
-        "One hook limits a gradient; the rest of the network does not change.",
-        (
-            "The return value of a hook replaces the gradient. By which factor must a gradient that is too long be "
-            "multiplied?",
-            "limit / length where length is larger than limit, otherwise 1. Handle a gradient of length 0.",
-            "h.register_hook(lambda g: g * (limit / max((g * g).sum().item() ** 0.5, limit))), and return its result.",
-        ),
-        grade_clip, clip,
-    ),
-    "07.4": Exercise(
-        "This is the column `saved` of mg.tape.",
-        (
-            "Two saved values may be views of one storage: h and h.T, or h twice. How can you detect this?",
-            "Put storages in a dict by id(t.storage). Leave out those of Vars, also where a view of one was saved.",
-            "The Vars are the parents without pull. Sum storage.buffer.nbytes over the storages that do not belong "
-            "to a Var.",
-        ),
-        grade_held, held,
-    ),
-    "07.5": Exercise(
-        "Memory for time: each piece saves its input and runs twice.",
-        (
-            "functions[k : k + size] is a piece, for k in range(0, len(functions), size).",
-            "mg.checkpoint(run, h, piece) runs a piece, if run(h, piece) does. It is run again later: what will be in "
-            "the variables that it has not got as arguments?",
-            "Write run(h, piece), a loop h = f(h) over the piece; then h = mg.checkpoint(run, h, piece) for each.",
-        ),
-        grade_in_checkpoints, in_checkpoints,
-    ),
-}  # fmt: skip

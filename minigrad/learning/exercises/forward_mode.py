@@ -10,7 +10,9 @@ import numpy as np
 import minigrad as mg
 from minigrad.autodiff.batches import BatchTransform
 from minigrad.runtime.tracers import stack
-from minigrad.learning.grading import Exercise, Wrong, expect_close
+from minigrad.learning.grading import Exercises, Wrong, expect_close
+
+EXERCISES = Exercises()
 
 Map = Callable[[Any], Any]
 Pair = tuple[float, float]
@@ -22,6 +24,12 @@ def divided(a: Pair, b: Pair) -> Pair:
     return a[0] / b[0], (a[1] * b[0] - a[0] * b[1]) / (b[0] * b[0])
 
 
+@EXERCISES(
+    "08.1", divided, "The quotient rule, which is all that a division needs in forward mode.",
+    "The value is the quotient of the values. For the slope, use the quotient rule: (a/b)' is ...",
+    "(a' b - a b') / (b b), with a, a' = a[0], a[1].",
+    "Return (a[0] / b[0], (a[1] * b[0] - a[0] * b[1]) / b[0]**2).",
+)  # fmt: skip
 def grade_divided(answer: Any) -> None:
     """Test pairs with a slope in both operands, in one, and in neither."""
     pairs = (
@@ -41,6 +49,12 @@ def jacobian(f: Map, x: Any) -> Any:
     return mg.stack([mg.func.jvp(f, (x,), (units[k],))[1] for k in range(len(x))], 1)
 
 
+@EXERCISES(
+    "08.2", jacobian, "A Jacobian by columns costs one run for each input.",
+    "Which v makes Jv the first column of J?",
+    "v = (1, 0, 0, ...), a row of mg.eye(len(x), dtype='float64'); mg.func.jvp(f, (x,), (v,)) is f(x) and Jv.",
+    "Collect the second entry for each row of the unit matrix, and mg.stack them along dim 1.",
+)  # fmt: skip
 def grade_jacobian(answer: Any) -> None:
     """Test functions with more, fewer and equally many results as inputs; no Jacobian is symmetric."""
     for name, f, point in (
@@ -57,6 +71,12 @@ def curvature(f: Map, x: Any, v: Any) -> Any:
     return (v * mg.func.jvp(mg.func.grad(f), (x,), (v,))[1]).sum()
 
 
+@EXERCISES(
+    "08.3", curvature, "Forward over reverse: second derivatives along one direction, at the cost of a few gradients.",
+    "Hv is the derivative of the gradient along v. Which mode computes a derivative along v?",
+    "mg.func.jvp of mg.func.grad(f) returns the gradient and Hv; mg.func.hvp returns Hv. Multiply by v and sum.",
+    "Return (v * mg.func.hvp(f, (x,), (v,))).sum().",
+)  # fmt: skip
 def grade_curvature(answer: Any) -> None:
     """Test the result to nine digits, and that no batch of directions is used."""
     calls = 0
@@ -100,6 +120,14 @@ def pull(lines: Lines, u: Sequence[float]) -> list[float]:
     return counts
 
 
+@EXERCISES(
+    "08.4", pull,
+    "Reverse mode is forward mode's list, from the last line to the first, with both ends of each line swapped.",
+    "If slope j counts u[j] in the end, and c times slope i was added to it, by how much does the weight of slope i "
+    "grow?",
+    "By c * u[j]. But u[j] must be complete by then: it includes all terms that later lines add.",
+    "counts = list(u); for j, c, i in reversed(lines): counts[i] += c * counts[j]; return counts.",
+)  # fmt: skip
 def grade_pull(answer: Any) -> None:
     """Compare with the matrix that `push` makes of unit vectors; only in the first case, the lines may be reordered."""
     for lines, size in (
@@ -110,45 +138,3 @@ def grade_pull(answer: Any) -> None:
         table = np.stack([push(lines, unit) for unit in np.eye(size).tolist()], 1)
         for u in ([1.0] + [0.0] * (size - 1), [0.0] * (size - 1) + [1.0], [1.0, -2.0, 0.5, 3.0][:size]):
             expect_close(answer(list(lines), list(u)), table.T @ np.array(u), f"pull({lines}, {u})", 1e-9)
-
-
-EXERCISES = {
-    "08.1": Exercise(
-        "The quotient rule, which is all that a division needs in forward mode.",
-        (
-            "The value is the quotient of the values. For the slope, use the quotient rule: (a/b)' is ...",
-            "(a' b - a b') / (b b), with a, a' = a[0], a[1].",
-            "Return (a[0] / b[0], (a[1] * b[0] - a[0] * b[1]) / b[0]**2).",
-        ),
-        grade_divided, divided,
-    ),
-    "08.2": Exercise(
-        "A Jacobian by columns costs one run for each input.",
-        (
-            "Which v makes Jv the first column of J?",
-            "v = (1, 0, 0, ...), a row of mg.eye(len(x), dtype='float64'); mg.func.jvp(f, (x,), (v,)) is f(x) and Jv.",
-            "Collect the second entry for each row of the unit matrix, and mg.stack them along dim 1.",
-        ),
-        grade_jacobian, jacobian,
-    ),
-    "08.3": Exercise(
-        "Forward over reverse: second derivatives along one direction, at the cost of a few gradients.",
-        (
-            "Hv is the derivative of the gradient along v. Which mode computes a derivative along v?",
-            "mg.func.jvp of mg.func.grad(f) returns the gradient and Hv; mg.func.hvp returns Hv. Multiply by v and "
-            "sum.",
-            "Return (v * mg.func.hvp(f, (x,), (v,))).sum().",
-        ),
-        grade_curvature, curvature,
-    ),
-    "08.4": Exercise(
-        "Reverse mode is forward mode's list, from the last line to the first, with both ends of each line swapped.",
-        (
-            "If slope j counts u[j] in the end, and c times slope i was added to it, by how much does the weight of "
-            "slope i grow?",
-            "By c * u[j]. But u[j] must be complete by then: it includes all terms that later lines add.",
-            "counts = list(u); for j, c, i in reversed(lines): counts[i] += c * counts[j]; return counts.",
-        ),
-        grade_pull, pull,
-    ),
-}  # fmt: skip

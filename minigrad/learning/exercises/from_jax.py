@@ -9,7 +9,9 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.func.trees import flatten, unflatten
-from minigrad.learning.grading import Exercise, Wrong, expect_close, tried
+from minigrad.learning.grading import Exercises, Wrong, expect_close, tried
+
+EXERCISES = Exercises()
 
 # ---- x.at[index].set(value) -----------------------------------------------------------------------------------------
 
@@ -21,6 +23,12 @@ def at_set(x: Any, index: Any, value: Any) -> Any:
     return y
 
 
+@EXERCISES(
+    "A4.1", at_set, "A copy may be written to: x stays, and gradients flow to both.",
+    "You may write to a tensor that no other code uses. How do you create one like x?",
+    "x.clone() is a new tensor with the same values, and gradients flow through it. Writes are recorded.",
+    "y = x.clone(); y[index] = value; return y.",
+)  # fmt: skip
 def grade_at_set(answer: Callable[..., Any]) -> None:
     """Test the result and its gradients, and that x is unchanged, at several indices."""
     for index, shape in ((1, ()), ((0, 2), ()), (slice(0, 2), (2, 3)), (-1, (3,))):
@@ -58,6 +66,12 @@ def dropout(x: Any, keep: float, key: int) -> Any:
     return x * (drawn < keep).to(x.dtype) / keep
 
 
+@EXERCISES(
+    "A4.2", dropout, "A key is the seed of a generator that is created again at each call.",
+    "mg.rand takes a generator. Where must it be made, so that the same key draws the same numbers?",
+    "mg.Generator(key), inside the function. An element is kept where a number from [0, 1) is below keep.",
+    "drawn = mg.rand(*x.shape, generator=mg.Generator(key)); return x * (drawn < keep).to(x.dtype) / keep.",
+)  # fmt: skip
 def grade_dropout(answer: Callable[..., Any]) -> None:
     """Test the kept elements, the key, the global generator, and the gradient."""
     x = mg.Var(np.linspace(1.0, 2.0, 400).reshape(20, 20), name="x")
@@ -114,6 +128,14 @@ TREES: tuple[tuple[str, Callable[[], Any]], ...] = (
 )
 
 
+@EXERCISES(
+    "A4.3", ravel, "A nested structure as one vector: flat leaves side by side, and the sizes to cut it again.",
+    "Collect the leaves in a list, in an order that you can find again: mg.func.tree_map visits them in a fixed order.",
+    "flat is mg.cat of leaf.reshape(-1). For unravel, use flat.split(sizes), and tree_map over the old tree, with a "
+    "function that takes the next part each time.",
+    "leaves = []; mg.func.tree_map(leaves.append, tree); unravel(flat): parts = iter(flat.split([x.numel() for x in "
+    "leaves])); return mg.func.tree_map(lambda x: next(parts).reshape(x.shape), tree).",
+)  # fmt: skip
 def grade_ravel(answer: Callable[[Any], Any]) -> None:
     """Test both directions and their gradients."""
     for what, make in TREES:
@@ -144,37 +166,3 @@ def grade_ravel(answer: Callable[[Any], Any]) -> None:
         if not getattr(total, "requires_grad", False):
             raise Wrong(f"for {what}, no gradient flows through unravel")
         expect_close(mg.grad(total, moved), 2.0 * moved.detach().numpy(), f"the gradient through unravel of {what}")
-
-
-EXERCISES = {
-    "A4.1": Exercise(
-        "A copy may be written to: x stays, and gradients flow to both.",
-        (
-            "You may write to a tensor that no other code uses. How do you create one like x?",
-            "x.clone() is a new tensor with the same values, and gradients flow through it. Writes are recorded.",
-            "y = x.clone(); y[index] = value; return y.",
-        ),
-        grade_at_set, at_set,
-    ),
-    "A4.2": Exercise(
-        "A key is the seed of a generator that is created again at each call.",
-        (
-            "mg.rand takes a generator. Where must it be made, so that the same key draws the same numbers?",
-            "mg.Generator(key), inside the function. An element is kept where a number from [0, 1) is below keep.",
-            "drawn = mg.rand(*x.shape, generator=mg.Generator(key)); return x * (drawn < keep).to(x.dtype) / keep.",
-        ),
-        grade_dropout, dropout,
-    ),
-    "A4.3": Exercise(
-        "A nested structure as one vector: flat leaves side by side, and the sizes to cut it again.",
-        (
-            "Collect the leaves in a list, in an order that you can find again: mg.func.tree_map visits them in a "
-            "fixed order.",
-            "flat is mg.cat of leaf.reshape(-1). For unravel, use flat.split(sizes), and tree_map over the old tree, "
-            "with a function that takes the next part each time.",
-            "leaves = []; mg.func.tree_map(leaves.append, tree); unravel(flat): parts = iter(flat.split([x.numel() for "
-            "x in leaves])); return mg.func.tree_map(lambda x: next(parts).reshape(x.shape), tree).",
-        ),
-        grade_ravel, ravel,
-    ),
-}  # fmt: skip

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.learning.grading import Exercise, Wrong, expect_close, tried
+from minigrad.learning.grading import Exercises, Wrong, expect_close, tried
+
+EXERCISES = Exercises()
 
 # ---- a strict backward ----------------------------------------------------------------------------------------------
 
@@ -20,6 +22,12 @@ def strict_backward(y: Any) -> Any:
     return y.backward()
 
 
+@EXERCISES(
+    "A3.1", strict_backward, "A backward that requires a scalar: the line at which PyTorch stops.",
+    "How many elements does y have? Check this first.",
+    "y.numel() is the product of the shape; () and (1,) and (1, 1) have one element, (0,) has none.",
+    "if y.numel() != 1: raise ValueError('...'); return y.backward().",
+)  # fmt: skip
 def grade_strict_backward(answer: Callable[[Any], Any]) -> None:
     """Test that scalars write .grad, and that other tensors raise an error before anything is written."""
     for shape in ((), (1,), (1, 1)):
@@ -73,6 +81,14 @@ def _state() -> dict[str, Any]:
     return {"2.weight": draw((3, 3)), "0.weight": draw((3, 2)), "0.bias": draw(3), "1.weight": draw(3)}
 
 
+@EXERCISES(
+    "A3.2", load, "Weights are copied by name, transposed if the layouts differ, into the existing Vars.",
+    "Compare the names of both dicts first: after the first v.set, an error would leave w half changed.",
+    "If set(w) != set(state), raise the KeyError. Then call v.set(...) for each; it takes NumPy arrays.",
+    "for name, v in w.items(): value = state[name]; v.set(value.T if name.endswith('.weight') and value.ndim == 2 "
+    "else value). return w.",
+    fills=True,
+)  # fmt: skip
 def grade_load(answer: Callable[[Any, Any], Any]) -> None:
     """Test the values, transposed or not; that the Vars stay the same; that a failure changes nothing."""
     w, state = _weights(), _state()
@@ -113,6 +129,13 @@ def in_parts(loss_of: Callable[[Any], Any], w: Mapping[str, Any], parts: Sequenc
     return total
 
 
+@EXERCISES(
+    "A3.3", in_parts,
+    "The mean of means is the mean only if all parts have the same length; so weight each part by its length.",
+    "The sum over all samples is the sum over parts of len(part) * loss_of(part). What is the mean?",
+    "mg.grad(loss_of(part), list(w.values())) returns the gradients of one part and changes no .grad.",
+    "Add up g * (len(part) / count) by name, with count the sum of all len(part); begin with mg.zeros_like(v).",
+)  # fmt: skip
 def grade_in_parts(answer: Callable[[Any, Any, Any], Any]) -> None:
     """Compare with the gradient of the whole, for parts of equal and of different sizes."""
     rows = mg.from_numpy(np.random.default_rng(5).standard_normal((12, 2)))
@@ -133,35 +156,3 @@ def grade_in_parts(answer: Callable[[Any, Any, Any], Any]) -> None:
             )
         if w["a"].grad is not None or w["b"].grad is None or w["b"].grad.item() != 5.0:
             raise Wrong("the gradients are right, but .grad of the Vars has changed; mg.grad does not change it")
-
-
-EXERCISES = {
-    "A3.1": Exercise(
-        "A backward that requires a scalar: the line at which PyTorch stops.",
-        (
-            "How many elements does y have? Check this first.",
-            "y.numel() is the product of the shape; () and (1,) and (1, 1) have one element, (0,) has none.",
-            "if y.numel() != 1: raise ValueError('...'); return y.backward().",
-        ),
-        grade_strict_backward, strict_backward,
-    ),
-    "A3.2": Exercise(
-        "Weights are copied by name, transposed if the layouts differ, into the existing Vars.",
-        (
-            "Compare the names of both dicts first: after the first v.set, an error would leave w half changed.",
-            "If set(w) != set(state), raise the KeyError. Then call v.set(...) for each; it takes NumPy arrays.",
-            "for name, v in w.items(): value = state[name]; v.set(value.T if name.endswith('.weight') and value.ndim "
-            "== 2 else value). return w.",
-        ),
-        grade_load, load, fills=True,
-    ),
-    "A3.3": Exercise(
-        "The mean of means is the mean only if all parts have the same length; so weight each part by its length.",
-        (
-            "The sum over all samples is the sum over parts of len(part) * loss_of(part). What is the mean?",
-            "mg.grad(loss_of(part), list(w.values())) returns the gradients of one part and changes no .grad.",
-            "Add up g * (len(part) / count) by name, with count the sum of all len(part); begin with mg.zeros_like(v).",
-        ),
-        grade_in_parts, in_parts,
-    ),
-}  # fmt: skip

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.learning.grading import Exercise, Wrong, expect_close
+from minigrad.learning.grading import Exercises, Wrong, expect_close
+
+EXERCISES = Exercises()
 
 # ruff: noqa: F821  a kernel finds `cuda` and `np` where it is compiled
 
@@ -19,6 +21,12 @@ def blocks_for(n: int, threads: int) -> int:
     return -(-n // threads)
 
 
+@EXERCISES(
+    "12.1", blocks_for, "Rounded up, so that each element has a thread.",
+    "10 elements and blocks of 4: two blocks are not enough.",
+    "Divide, and round up.",
+    "Return -(-n // threads).",
+)  # fmt: skip
 def grade_blocks(answer: Any) -> None:
     """Test numbers near multiples of the block size, and zero."""
     for n, threads in ((10, 4), (12, 4), (13, 4), (1, 256), (0, 32), (1000, 1)):
@@ -45,6 +53,12 @@ def backwards(x, out, n):  # type: ignore[no-untyped-def]
         i += cuda.gridDim.x * cuda.blockDim.x  # type: ignore[name-defined]
 
 
+@EXERCISES(
+    "12.2", backwards, "A loop with the stride of the grid works for any grid.",
+    "Begin with the loop of saxpy above.",
+    "Element i of the result is element n - 1 - i of x.",
+    "while i < n: out[i] = x[n - 1 - i]; then go on by gridDim.x * blockDim.x.",
+)  # fmt: skip
 def grade_backwards(answer: Any) -> None:
     """Raise Wrong unless the answer is right for grids smaller and larger than the work."""
     expect_kernel(answer)
@@ -71,6 +85,12 @@ def largest(x, out, n):  # type: ignore[no-untyped-def]
         out[0] = values[0]
 
 
+@EXERCISES(
+    "12.3", largest, "A tree in shared memory, with a barrier at each step.",
+    "Start from sum_of_block. Which lines must change?",
+    "Threads beyond n store -inf, and max replaces +.",
+    "values[t] = max(values[t], values[t + half]) for t < half; cuda.syncthreads() outside that if.",
+)  # fmt: skip
 def grade_largest(answer: Any) -> None:
     """Test few and many numbers, the largest at each end, and negative numbers."""
     expect_kernel(answer)
@@ -94,6 +114,12 @@ def smooth(x, n):  # type: ignore[no-untyped-def]
         x[t] = mean
 
 
+@EXERCISES(
+    "12.4", smooth, "Read, wait, write.",
+    "A thread writes its element while its neighbour may not have read it yet.",
+    "Let each thread store its mean in a variable until all have read.",
+    "Compute the mean, call cuda.syncthreads() outside any if, then write it.",
+)  # fmt: skip
 def grade_smooth(answer: Any) -> None:
     """Test blocks without and with idle threads."""
     expect_kernel(answer)
@@ -103,32 +129,3 @@ def grade_smooth(answer: Any) -> None:
         padded = [numbers[0], *numbers, numbers[-1]]
         want = [sum(padded[k : k + 3]) / 3 for k in range(len(numbers))]
         expect_close(x.tolist(), want, f"the means of {numbers} by {threads} threads", 1e-5)
-
-
-EXERCISES = {
-    "12.1": Exercise(
-        "Rounded up, so that each element has a thread.",
-        ("10 elements and blocks of 4: two blocks are not enough.", "Divide, and round up.",
-         "Return -(-n // threads)."),
-        grade_blocks, blocks_for,
-    ),
-    "12.2": Exercise(
-        "A loop with the stride of the grid works for any grid.",
-        ("Begin with the loop of saxpy above.", "Element i of the result is element n - 1 - i of x.",
-         "while i < n: out[i] = x[n - 1 - i]; then go on by gridDim.x * blockDim.x."),
-        grade_backwards, backwards,
-    ),
-    "12.3": Exercise(
-        "A tree in shared memory, with a barrier at each step.",
-        ("Start from sum_of_block. Which lines must change?", "Threads beyond n store -inf, and max replaces +.",
-         "values[t] = max(values[t], values[t + half]) for t < half; cuda.syncthreads() outside that if."),
-        grade_largest, largest,
-    ),
-    "12.4": Exercise(
-        "Read, wait, write.",
-        ("A thread writes its element while its neighbour may not have read it yet.",
-         "Let each thread store its mean in a variable until all have read.",
-         "Compute the mean, call cuda.syncthreads() outside any if, then write it."),
-        grade_smooth, smooth,
-    ),
-}  # fmt: skip

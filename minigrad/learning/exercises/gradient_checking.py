@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.learning.exercises.patients import INDEX, PATIENTS, WRONG_IN, Array, log_softmax, pick
-from minigrad.learning.grading import Exercise, Wrong, as_array, expect_returned
+from minigrad.learning.grading import Exercises, Wrong, as_array, expect_returned
+
+EXERCISES = Exercises()
 
 Map = Callable[[Array], Array]
 Rule = Callable[[Array, Array], Any]
@@ -80,6 +82,14 @@ RULES: tuple[tuple[str, Map, Rule, bool], ...] = (
 )  # fmt: skip
 
 
+@EXERCISES(
+    "04.1", holds, "A checker that finds every planted mistake and rejects no correct rule.",
+    "It is error_of and tolerance of the notebook in one function. Which weights, and of which shape?",
+    "Random weights, of the shape of f(x). Compare shapes first. And nan is neither larger nor smaller than anything: "
+    "how must the comparison be written so that nan fails?",
+    "g = np.random.default_rng(0).standard_normal(np.shape(f(x))); found = np.asarray(rule(g, x)); return False if "
+    "found.shape != x.shape, else bool(np.abs(found - numeric(f, g, x)).max() <= tolerance(f, g, x)).",
+)  # fmt: skip
 def grade_holds(answer: Any) -> None:
     """Test every rule at two points, and that the point is unchanged."""
     for name, f, rule, right in RULES:
@@ -112,6 +122,13 @@ ACCUSED = {
 }
 
 
+@EXERCISES(
+    "04.2", set(DIAGNOSIS), "The hunt: nine of fourteen, and relu is innocent.",
+    "For each name, and each k below len(patient.operands): holds(*patient.operand(k)).",
+    "Of those that your checker rejects, one is checked on a kink. Move its point a little, and check again.",
+    "{name for name, p in PATIENTS.items() if not all(holds(*p.operand(k)) for k in range(len(p.operands)))}, without "
+    "relu.",
+)  # fmt: skip
 def grade_wrong_ones(answer: Any) -> None:
     """Test the names of the wrong rules, given as any collection of strings."""
     if not isinstance(answer, (set, frozenset, list, tuple, dict)) or not all(isinstance(n, str) for n in answer):
@@ -135,6 +152,15 @@ def grade_wrong_ones(answer: Any) -> None:
         raise Wrong(f"all functions that you name have wrong rules, and {others}{more}")
 
 
+@EXERCISES(
+    "04.3", DIAGNOSIS, "Nine mistakes, and each has its symptom.",
+    "Print rule(g, x) / numeric(f, g, x) for each of them, and look it up in the table of section 4.",
+    "One ratio at all elements is a sign or a factor. The right numbers elsewhere: transpose, reversed or swapped. "
+    "For the rest read the code: what is used several times, what changes after it was saved?",
+    "add_bias does not sum over the rows, centre omits the path through the mean, pick has = instead of +=, root "
+    "keeps the value of one step before, ratio has its two gradients in the wrong order. Of the others, cube and "
+    "difference show in their ratios, product and running_total have their numbers elsewhere.",
+)  # fmt: skip
 def grade_diagnosis(answer: Any) -> None:
     """Test the words; say how many are right, and name one that is wrong."""
     if not isinstance(answer, Mapping):
@@ -179,6 +205,14 @@ SHAPES: dict[str, tuple[tuple[tuple[int, ...], ...], ...]] = {
 }
 
 
+@EXERCISES(
+    "04.4", MENDED,
+    "Where a value is used several times, its gradients add up: over rows, picks, and the path through a mean.",
+    "How often is each element of the operand used? Each use contributes a gradient.",
+    "b is used once per row: g.sum(0). An element of x is used in the mean too, with slope -1/n for each result. For "
+    "pick, use an addition that does not lose repeated indices.",
+    "g - g.mean(); g and g.sum(0); np.add.at(gradient, INDEX, g) on zeros. Return each as a tuple.",
+)  # fmt: skip
 def grade_mended(answer: Any) -> None:
     """Compare each rule with its reference, on several shapes."""
     if not isinstance(answer, Mapping) or set(answer) != set(MENDED):
@@ -240,6 +274,12 @@ def pairs() -> list[tuple[str, Map, Map, int, int, bool]]:
     ]  # fmt: skip
 
 
+@EXERCISES(
+    "04.5", transposed, "Two rules that are transposes agree on one number, without any step.",
+    "Draw u of shape (m,) and v of shape (n,). Which two numbers should be one?",
+    "u @ push(v) and pull(u) @ v. They are rounded, so compare relative to their size, not to 0.",
+    "return bool(np.isclose(u @ push(v), pull(u) @ v, rtol=1e-6, atol=0)).",
+)  # fmt: skip
 def grade_transposed(answer: Any) -> None:
     """Test each pair five times, and take the majority of the answers.
 
@@ -254,61 +294,3 @@ def grade_transposed(answer: Any) -> None:
         if sum(bool(got) is right for got in answers) < 3:
             absolute = "; an absolute tolerance lets small numbers pass" if name.startswith("a small") else ""
             raise Wrong(f"for {name}, the answer is {right}, and yours is {not right}{absolute}")
-
-
-EXERCISES = {
-    "04.1": Exercise(
-        "A checker that finds every planted mistake and rejects no correct rule.",
-        (
-            "It is error_of and tolerance of the notebook in one function. Which weights, and of which shape?",
-            "Random weights, of the shape of f(x). Compare shapes first. And nan is neither larger nor smaller than "
-            "anything: how must the comparison be written so that nan fails?",
-            "g = np.random.default_rng(0).standard_normal(np.shape(f(x))); found = np.asarray(rule(g, x)); return "
-            "False if found.shape != x.shape, else bool(np.abs(found - numeric(f, g, x)).max() <= tolerance(f, g, x)).",
-        ),
-        grade_holds, holds,
-    ),
-    "04.2": Exercise(
-        "The hunt: nine of fourteen, and relu is innocent.",
-        (
-            "For each name, and each k below len(patient.operands): holds(*patient.operand(k)).",
-            "Of those that your checker rejects, one is checked on a kink. Move its point a little, and check again.",
-            "{name for name, p in PATIENTS.items() if not all(holds(*p.operand(k)) for k in range(len(p.operands)))}, "
-            "without relu.",
-        ),
-        grade_wrong_ones, set(DIAGNOSIS),
-    ),
-    "04.3": Exercise(
-        "Nine mistakes, and each has its symptom.",
-        (
-            "Print rule(g, x) / numeric(f, g, x) for each of them, and look it up in the table of section 4.",
-            "One ratio at all elements is a sign or a factor. The right numbers elsewhere: transpose, reversed or "
-            "swapped. For the rest read the code: what is used several times, what changes after it was saved?",
-            "add_bias does not sum over the rows, centre omits the path through the mean, pick has = instead of +=, "
-            "root keeps the "
-            "value of one step before, ratio has its two gradients in the wrong order. Of the others, cube and "
-            "difference show in their ratios, product and running_total have their numbers elsewhere.",
-        ),
-        grade_diagnosis, DIAGNOSIS,
-    ),
-    "04.4": Exercise(
-        "Where a value is used several times, its gradients add up: over rows, picks, and the path through a mean.",
-        (
-            "How often is each element of the operand used? Each use contributes a gradient.",
-            "b is used once per row: g.sum(0). An element of x is used in the mean too, with slope -1/n for each "
-            "result. "
-            "For pick, use an addition that does not lose repeated indices.",
-            "g - g.mean(); g and g.sum(0); np.add.at(gradient, INDEX, g) on zeros. Return each as a tuple.",
-        ),
-        grade_mended, MENDED,
-    ),
-    "04.5": Exercise(
-        "Two rules that are transposes agree on one number, without any step.",
-        (
-            "Draw u of shape (m,) and v of shape (n,). Which two numbers should be one?",
-            "u @ push(v) and pull(u) @ v. They are rounded, so compare relative to their size, not to 0.",
-            "return bool(np.isclose(u @ push(v), pull(u) @ v, rtol=1e-6, atol=0)).",
-        ),
-        grade_transposed, transposed,
-    ),
-}  # fmt: skip

@@ -9,7 +9,9 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import f64
-from minigrad.learning.grading import Exercise, Wrong, expect_close, expect_returned, tried
+from minigrad.learning.grading import Exercises, Wrong, expect_close, expect_returned, tried
+
+EXERCISES = Exercises()
 
 
 def reached(y: Any) -> set[str]:
@@ -45,6 +47,14 @@ def graphs() -> Iterable[tuple[str, Any]]:
     yield "a, doubled 12 times by y = y + y", y
 
 
+@EXERCISES(
+    "03.1", reached, "A stack and a set of visited ids are enough to read a graph.",
+    "It is `under` of notebook 02, with y.op instead of y and node.parents instead of v.parents.",
+    "Keep a list of the nodes to visit and a set of the visited ids. A parent that is None is a constant; a parent "
+    "that is a mg.Var ends the path, and its name belongs to the result.",
+    "Begin with [y.op or y]. Take one; skip it if it is None or its id was seen; if it is a mg.BackpropOp, add its "
+    "parents to the list, otherwise add its name to the set.",
+)  # fmt: skip
 def grade_reached(answer: Any) -> None:
     """Test the names of the Vars for each graph."""
     for name, y in graphs():
@@ -81,6 +91,12 @@ def slope_of(answer: Any, values: list[float], weights: list[float], what: str) 
     return y, np.zeros(len(values)) if g is None else g
 
 
+@EXERCISES(
+    "03.2", scaled, "The smallest and the largest element depend on x too.",
+    "tolist() returns Python numbers, which are constants to the graph.",
+    "x.amin() is a tensor that records how it was computed.",
+    "low, high = x.amin(), x.amax(); the other line stays.",
+)  # fmt: skip
 def grade_scaled(answer: Any) -> None:
     """Test values and gradients, with the largest element at different positions."""
     for values in ([1.0, 3.0, 2.0], [-2.0, 0.5, -4.0], [10.0, 7.0, 8.5]):
@@ -100,6 +116,12 @@ def safe_root(x: Any) -> Any:
     return mg.where(positive, mg.where(positive, x, 1.0).sqrt(), 0.0)
 
 
+@EXERCISES(
+    "03.3", safe_root, "No nan arises: the branch that was not chosen receives 0, and not 0 times infinity.",
+    "Both branches of where() are computed and differentiated, whichever is chosen.",
+    "So the operand of the root must be harmless where x is not positive. Which function can choose it?",
+    "mg.where(x > 0, mg.where(x > 0, x, 1.0).sqrt(), 0.0): the inner where() replaces the operand of the root with 1.",
+)  # fmt: skip
 def grade_safe_root(answer: Any) -> None:
     """Test elements that are zero, negative and positive."""
     for values in ([0.0, 4.0, -1.0], [9.0, 0.25, 0.0], [-3.0, -0.5, 2.0]):
@@ -115,6 +137,13 @@ def separate(a: Any, b: Any, x: Any) -> tuple[Any, Any]:
     return mg.grad(a, x, retain_graph=True), mg.grad(b, x)
 
 
+@EXERCISES(
+    "03.4", separate,
+    "Two backward passes through one graph return two separate gradients, if the first one retains the graph.",
+    "Which argument does the error after a second backward name?",
+    "`.grad` adds up over backward passes. mg.grad(y, x) returns the gradient and does not change `.grad`.",
+    "Return mg.grad(a, x, retain_graph=True), mg.grad(b, x).",
+)  # fmt: skip
 def grade_separate(answer: Any) -> None:
     """Test losses that share a part, in both orders."""
     for values in ([1.0, -2.0], [0.5, 3.0]):
@@ -130,46 +159,3 @@ def grade_separate(answer: Any) -> None:
             want = [2 * np.tanh(np.square(values)) * slope, 3 * slope]
             for k, (mine, right) in enumerate(zip(got, want[::-1] if swapped else want)):
                 expect_close(mine, right, f"the gradient of {'ab'[k]} with respect to x = {values}", 1e-9)
-
-
-EXERCISES = {
-    "03.1": Exercise(
-        "A stack and a set of visited ids are enough to read a graph.",
-        (
-            "It is `under` of notebook 02, with y.op instead of y and node.parents instead of v.parents.",
-            "Keep a list of the nodes to visit and a set of the visited ids. A parent that is None is a "
-            "constant; a parent that is a mg.Var ends the path, and its name belongs to the result.",
-            "Begin with [y.op or y]. Take one; skip it if it is None or its id was seen; if it is a mg.BackpropOp, add "
-            "its parents to the list, otherwise add its name to the set.",
-        ),
-        grade_reached, reached,
-    ),
-    "03.2": Exercise(
-        "The smallest and the largest element depend on x too.",
-        (
-            "tolist() returns Python numbers, which are constants to the graph.",
-            "x.amin() is a tensor that records how it was computed.",
-            "low, high = x.amin(), x.amax(); the other line stays.",
-        ),
-        grade_scaled, scaled,
-    ),
-    "03.3": Exercise(
-        "No nan arises: the branch that was not chosen receives 0, and not 0 times infinity.",
-        (
-            "Both branches of where() are computed and differentiated, whichever is chosen.",
-            "So the operand of the root must be harmless where x is not positive. Which function can choose it?",
-            "mg.where(x > 0, mg.where(x > 0, x, 1.0).sqrt(), 0.0): the inner where() replaces the operand of the "
-            "root with 1.",
-        ),
-        grade_safe_root, safe_root,
-    ),
-    "03.4": Exercise(
-        "Two backward passes through one graph return two separate gradients, if the first one retains the graph.",
-        (
-            "Which argument does the error after a second backward name?",
-            "`.grad` adds up over backward passes. mg.grad(y, x) returns the gradient and does not change `.grad`.",
-            "Return mg.grad(a, x, retain_graph=True), mg.grad(b, x).",
-        ),
-        grade_separate, separate,
-    ),
-}  # fmt: skip

@@ -10,7 +10,9 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.errors import GradientError
-from minigrad.learning.grading import Exercise, Wrong, expect_close
+from minigrad.learning.grading import Exercises, Wrong, expect_close
+
+EXERCISES = Exercises()
 
 Map = Callable[..., Any]
 
@@ -20,6 +22,12 @@ def second(f: Map, x: Any) -> Any:
     return mg.grad(mg.grad(f(x), x, create_graph=True), x)
 
 
+@EXERCISES(
+    "09.1", second, "The second derivative: record the first derivative, then differentiate it.",
+    "The first derivative is mg.grad(f(x), x). Why can you not take mg.grad of this result?",
+    "It was not recorded. Pass create_graph=True to the first mg.grad; the second needs none.",
+    "first = mg.grad(f(x), x, create_graph=True), and return mg.grad(first, x).",
+)  # fmt: skip
 def grade_second(answer: Any) -> None:
     """Compare second derivatives to nine digits."""
     for name, f, right in (
@@ -44,6 +52,12 @@ def slope_penalty(critic: Map, x: Any) -> Any:
     return (((slopes * slopes).sum(1).sqrt() - 1.0) ** 2).mean()
 
 
+@EXERCISES(
+    "09.2", slope_penalty, "A gradient in a loss needs a graph, so that training can differentiate it.",
+    "The gradient of critic(x).sum() with respect to x has one row per point: the gradient at this point.",
+    "The length of a row is (slopes * slopes).sum(1).sqrt(). Training differentiates this whole expression.",
+    "slopes = mg.grad(critic(x).sum(), x, create_graph=True); return ((length - 1.0) ** 2).mean().",
+)  # fmt: skip
 def grade_slope_penalty(answer: Any) -> None:
     """Compare the value of the penalty, and its gradient with respect to the weights of the critic."""
     for values, points in (
@@ -86,6 +100,12 @@ def _circle_and_hyperbola(x: Any) -> Any:
     return mg.stack([x[0] * x[0] + x[1] * x[1] - 4.0, x[0] * x[1] - 1.0])
 
 
+@EXERCISES(
+    "09.3", root, "Newton for equations: the Jacobian determines where the tangents meet zero.",
+    "One step needs f(x), and the Jacobian at x: mg.func.jacfwd(f)(x) or mg.func.jacrev(f)(x).",
+    "np.linalg.solve(J, f(x)) returns the inverse of J times f(x); take .numpy() of both.",
+    "for _ in range(8): x = x - mg.from_numpy(np.linalg.solve(J.numpy(), f(x).numpy())), with J at the new x.",
+)  # fmt: skip
 def grade_root(answer: Any) -> None:
     """Test two independent equations, and a system of two coupled equations."""
     for name, f, start, right in (
@@ -116,6 +136,12 @@ def _bisected(g: Map, low: float, high: float) -> Map:
     return solve
 
 
+@EXERCISES(
+    "09.4", derivative_of_answer, "A solution has a derivative, which does not depend on the method of the solver.",
+    "Where g(z, x) = 0 holds for every x, the derivative of g(z(x), x) with respect to x is 0 too. Write it out.",
+    "g_z * dz/dx + g_x = 0. mg.func.grad(g, argnums=(0, 1)) returns both derivatives at (z, x).",
+    "z = solve(x); g_z, g_x = mg.func.grad(g, argnums=(0, 1))(z, x); return -g_x.item() / g_z.item().",
+)  # fmt: skip
 def grade_derivative_of_answer(answer: Any) -> None:
     """Test two equations for which a formula of dz/dx is known."""
     cubic = _bisected(lambda z, x: z * z * z + z - x, -10.0, 10.0)
@@ -128,44 +154,3 @@ def grade_derivative_of_answer(answer: Any) -> None:
             x = mg.tensor(point, dtype="float64")
             want = right(solve(x).item(), point)
             expect_close(answer(g, solve, x), want, f"dz/dx at x = {point} where {name} = 0", 1e-7)
-
-
-EXERCISES = {
-    "09.1": Exercise(
-        "The second derivative: record the first derivative, then differentiate it.",
-        (
-            "The first derivative is mg.grad(f(x), x). Why can you not take mg.grad of this result?",
-            "It was not recorded. Pass create_graph=True to the first mg.grad; the second needs none.",
-            "first = mg.grad(f(x), x, create_graph=True), and return mg.grad(first, x).",
-        ),
-        grade_second, second,
-    ),
-    "09.2": Exercise(
-        "A gradient in a loss needs a graph, so that training can differentiate it.",
-        (
-            "The gradient of critic(x).sum() with respect to x has one row per point: the gradient at this point.",
-            "The length of a row is (slopes * slopes).sum(1).sqrt(). Training differentiates this whole expression.",
-            "slopes = mg.grad(critic(x).sum(), x, create_graph=True); return ((length - 1.0) ** 2).mean().",
-        ),
-        grade_slope_penalty, slope_penalty,
-    ),
-    "09.3": Exercise(
-        "Newton for equations: the Jacobian determines where the tangents meet zero.",
-        (
-            "One step needs f(x), and the Jacobian at x: mg.func.jacfwd(f)(x) or mg.func.jacrev(f)(x).",
-            "np.linalg.solve(J, f(x)) returns the inverse of J times f(x); take .numpy() of both.",
-            "for _ in range(8): x = x - mg.from_numpy(np.linalg.solve(J.numpy(), f(x).numpy())), with J at the new x.",
-        ),
-        grade_root, root,
-    ),
-    "09.4": Exercise(
-        "A solution has a derivative, which does not depend on the method of the solver.",
-        (
-            "Where g(z, x) = 0 holds for every x, the derivative of g(z(x), x) with respect to x is 0 too. Write it "
-            "out.",
-            "g_z * dz/dx + g_x = 0. mg.func.grad(g, argnums=(0, 1)) returns both derivatives at (z, x).",
-            "z = solve(x); g_z, g_x = mg.func.grad(g, argnums=(0, 1))(z, x); return -g_x.item() / g_z.item().",
-        ),
-        grade_derivative_of_answer, derivative_of_answer,
-    ),
-}  # fmt: skip

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.learning.grading import Exercise, expect_close
+from minigrad.learning.grading import Exercises, expect_close
+
+EXERCISES = Exercises()
 
 
 def position(index: Sequence[int], strides: Sequence[int], offset: int) -> int:
@@ -17,6 +19,12 @@ def position(index: Sequence[int], strides: Sequence[int], offset: int) -> int:
     return offset + sum(i * s for i, s in zip(index, strides, strict=True))
 
 
+@EXERCISES(
+    "10.1", position, "The position of an element is the offset plus a stride for each step.",
+    "One step along dim d moves by strides[d] elements.",
+    "Add up index * stride over all dims.",
+    "Return offset + sum(i * s for i, s in zip(index, strides)).",
+)  # fmt: skip
 def grade_position(answer: Any) -> None:
     """Test dense, transposed, reversed, expanded and 0-d layouts."""
     for index, strides, offset in (
@@ -36,6 +44,12 @@ def strided_sum(buffer: Any, shape: Sequence[int], strides: Sequence[int], offse
     return total
 
 
+@EXERCISES(
+    "10.2", strided_sum, "A sum over memory positions works for any layout, without a copy.",
+    "Two loops, one per dim, with the formula of 10.1 inside.",
+    "Begin with total = 0.0, so the sum of an empty matrix is 0.",
+    "Add buffer[offset + i * strides[0] + j * strides[1]] for each i and j.",
+)  # fmt: skip
 def grade_strided_sum(answer: Any) -> None:
     """Compare with the reference, for layouts of all kinds and an empty one."""
     buffer = np.sin(np.arange(40.0))
@@ -55,6 +69,12 @@ def largest_in_parts(values: Any, parts: int) -> Any:
     return [max(values[a:b], default=-math.inf) for a, b in pairwise(bounds)]
 
 
+@EXERCISES(
+    "10.3", largest_in_parts, "Each part writes its own entry: no race, and the same result for any number of threads.",
+    "Make a list with one entry per part, filled with -inf.",
+    "Part p reads its own slice and writes only to entry p.",
+    "result[p] = max(values[p * n // parts : (p + 1) * n // parts], default=-math.inf)",
+)  # fmt: skip
 def grade_largest(answer: Any) -> None:
     """Test unequal parts, negative numbers, and more parts than numbers."""
     for values, parts in (
@@ -70,6 +90,12 @@ def least_time(flops: float, size: float, peak: float, bandwidth: float) -> floa
     return max(flops / peak, size / bandwidth)
 
 
+@EXERCISES(
+    "10.4", least_time, "The roofline in one line.",
+    "How long does the arithmetic take alone, and how long does the transfer of the bytes take?",
+    "Both run at the same time; the longer one determines the total.",
+    "Return max(flops / peak, size / bandwidth).",
+)  # fmt: skip
 def grade_least_time(answer: Any) -> None:
     """Test cases that memory limits, and cases that arithmetic limits."""
     for flops, size, peak, bandwidth in (
@@ -81,34 +107,3 @@ def grade_least_time(answer: Any) -> None:
         expect_close(
             1e3 * got if isinstance(got, float) else got, 1e3 * want, f"least_time({flops:g}, {size:g}, ...) in ms"
         )
-
-
-EXERCISES = {
-    "10.1": Exercise(
-        "The position of an element is the offset plus a stride for each step.",
-        ("One step along dim d moves by strides[d] elements.", "Add up index * stride over all dims.",
-         "Return offset + sum(i * s for i, s in zip(index, strides))."),
-        grade_position, position,
-    ),
-    "10.2": Exercise(
-        "A sum over memory positions works for any layout, without a copy.",
-        ("Two loops, one per dim, with the formula of 10.1 inside.",
-         "Begin with total = 0.0, so the sum of an empty matrix is 0.",
-         "Add buffer[offset + i * strides[0] + j * strides[1]] for each i and j."),
-        grade_strided_sum, strided_sum,
-    ),
-    "10.3": Exercise(
-        "Each part writes its own entry: no race, and the same result for any number of threads.",
-        ("Make a list with one entry per part, filled with -inf.",
-         "Part p reads its own slice and writes only to entry p.",
-         "result[p] = max(values[p * n // parts : (p + 1) * n // parts], default=-math.inf)"),
-        grade_largest, largest_in_parts,
-    ),
-    "10.4": Exercise(
-        "The roofline in one line.",
-        ("How long does the arithmetic take alone, and how long does the transfer of the bytes take?",
-         "Both run at the same time; the longer one determines the total.",
-         "Return max(flops / peak, size / bandwidth)."),
-        grade_least_time, least_time,
-    ),
-}  # fmt: skip

@@ -9,7 +9,9 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.errors import GradientError
-from minigrad.learning.grading import Exercise, Wrong, as_array, expect_close
+from minigrad.learning.grading import Exercises, Wrong, as_array, expect_close
+
+EXERCISES = Exercises()
 
 Answer = Callable[..., Any]
 CLOSE = 1e-4  # tolerance for float32
@@ -22,6 +24,12 @@ def conv_cost(inputs: int, outputs: int, kernel: int, stride: int, padding: int,
     return weights + outputs, size, weights * size * size
 
 
+@EXERCISES(
+    "14.1", conv_cost, "The cost of a convolution: few parameters, many multiply-adds.",
+    "At how many positions does a window of `kernel` pixels fit into side + 2 * padding pixels?",
+    "size = (side + 2 * padding - kernel) // stride + 1. One kernel has inputs * kernel * kernel weights and one bias.",
+    "weights = outputs * inputs * kernel**2. Return (weights + outputs, size, weights * size**2).",
+)  # fmt: skip
 def grade_conv_cost(answer: Answer) -> None:
     """Test strides with a remainder, no padding, and kernels as large as the image."""
     for given in (
@@ -44,6 +52,14 @@ def attention(q: Any, k: Any, v: Any) -> Any:
     return scores.masked_fill(later, -1e9).softmax(-1) @ v
 
 
+@EXERCISES(
+    "14.2", attention, "Causal attention: later positions are masked before the softmax.",
+    "Element [i, j] of (q @ k.T) * d ** -0.5 is the score with which position i reads position j. Which elements must "
+    "not count?",
+    "Those with j > i: mg.ones(n, n, dtype=mg.bool).triu(1). If their score is -1e9, the softmax makes them 0.",
+    "return scores.masked_fill(later, -1e9).softmax(-1) @ v",
+    excluded=("scaled_dot_product_attention",),
+)  # fmt: skip
 def grade_attention(answer: Answer) -> None:
     """Test the values, and that no later position has an effect."""
     rng = np.random.default_rng(0)
@@ -65,6 +81,12 @@ def draw(scores: Any, temperature: float, k: int, u: float) -> int:
     return int(np.argmax(sums > min(u, sums[-1] * (1 - 1e-15))))
 
 
+@EXERCISES(
+    "14.3", draw, "Sampling: temperature and top k change the probabilities, one random number selects.",
+    "Subtract the largest score first; the softmax does not change, and no exponential overflows.",
+    "Set the exponentials of all but the k largest scores to 0, then divide by their sum. np.argsort sorts.",
+    "np.cumsum(p) are the sums of the probabilities; np.argmax(sums > u) is the first index above u.",
+)  # fmt: skip
 def grade_draw(answer: Answer) -> None:
     """Test low and high temperatures, one candidate and all of them, and scores whose exponentials overflow."""
     rng = np.random.default_rng(0)
@@ -104,6 +126,16 @@ class BatchNorm(mg.nn.Module):
         return (x - mean) / (var + self.eps).sqrt() * self.weight + self.bias
 
 
+@EXERCISES(
+    "14.4", BatchNorm, "Batch normalization: the batch in training mode, stored values in evaluation mode.",
+    "nn.Parameter for weight and bias; self.register_buffer(name, tensor) for the running values. self.training is "
+    "the mode.",
+    "In training mode: mean = x.mean(0), var = ((x - mean) ** 2).mean(0). The running values are not a part of the "
+    "graph: use mean.detach(), and var.detach() * n / (n - 1).",
+    "self.running_mean.mul_(1 - momentum).add_(momentum * mean.detach()), the same for the variance; at the end (x - "
+    "mean) / (var + eps).sqrt() * weight + bias, with running values in evaluation mode.",
+    excluded=("BatchNorm1d", "batch_norm"),
+)  # fmt: skip
 def grade_batch_norm(answer: Answer) -> None:
     """Test the registered names, two training batches with gradients, the running statistics, and evaluation."""
     rng = np.random.default_rng(0)
@@ -152,48 +184,3 @@ def expect_same_state(ours: Any, theirs: Any, told: str) -> None:
     found = ours.state_dict()
     for name, value in theirs.state_dict().items():
         expect_close(found[name], value, f"{name} {told}", CLOSE)
-
-
-EXERCISES = {
-    "14.1": Exercise(
-        "The cost of a convolution: few parameters, many multiply-adds.",
-        (
-            "At how many positions does a window of `kernel` pixels fit into side + 2 * padding pixels?",
-            "size = (side + 2 * padding - kernel) // stride + 1. One kernel has inputs * kernel * kernel weights and "
-            "one bias.",
-            "weights = outputs * inputs * kernel**2. Return (weights + outputs, size, weights * size**2).",
-        ),
-        grade_conv_cost, conv_cost,
-    ),
-    "14.2": Exercise(
-        "Causal attention: later positions are masked before the softmax.",
-        (
-            "Element [i, j] of (q @ k.T) * d ** -0.5 is the score with which position i reads position j. Which "
-            "elements must not count?",
-            "Those with j > i: mg.ones(n, n, dtype=mg.bool).triu(1). If their score is -1e9, the softmax makes them 0.",
-            "return scores.masked_fill(later, -1e9).softmax(-1) @ v",
-        ),
-        grade_attention, attention, excluded=("scaled_dot_product_attention",),
-    ),
-    "14.3": Exercise(
-        "Sampling: temperature and top k change the probabilities, one random number selects.",
-        (
-            "Subtract the largest score first; the softmax does not change, and no exponential overflows.",
-            "Set the exponentials of all but the k largest scores to 0, then divide by their sum. np.argsort sorts.",
-            "np.cumsum(p) are the sums of the probabilities; np.argmax(sums > u) is the first index above u.",
-        ),
-        grade_draw, draw,
-    ),
-    "14.4": Exercise(
-        "Batch normalization: the batch in training mode, stored values in evaluation mode.",
-        (
-            "nn.Parameter for weight and bias; self.register_buffer(name, tensor) for the running values. "
-            "self.training is the mode.",
-            "In training mode: mean = x.mean(0), var = ((x - mean) ** 2).mean(0). The running values are not a part of "
-            "the graph: use mean.detach(), and var.detach() * n / (n - 1).",
-            "self.running_mean.mul_(1 - momentum).add_(momentum * mean.detach()), the same for the variance; at the "
-            "end (x - mean) / (var + eps).sqrt() * weight + bias, with running values in evaluation mode.",
-        ),
-        grade_batch_norm, BatchNorm, excluded=("BatchNorm1d", "batch_norm"),
-    ),
-}  # fmt: skip

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.learning.grading import Exercise, Wrong, as_float, expect_close
+from minigrad.learning.grading import Exercises, Wrong, as_float, expect_close
+
+EXERCISES = Exercises()
 
 Function = Callable[[float], float]
 
@@ -16,6 +18,12 @@ def central(f: Function, x: float, h: float) -> float:
     return (f(x + h) - f(x - h)) / (2 * h)
 
 
+@EXERCISES(
+    "01.1", central, "The central difference: it nudges x to both sides, so error terms in odd powers of h cancel.",
+    "Look at f a little to the right of x and a little to the left.",
+    "What is the distance between these two points? It is not h.",
+    "Return (f(x + h) - f(x - h)) divided by the distance 2 * h.",
+)  # fmt: skip
 def grade_central(answer: Any) -> None:
     """Compare the quotients of three functions, each at three points with three steps."""
     for name, f in (("x*x", lambda x: x * x), ("x**3", lambda x: x**3), ("exp(x)", math.exp)):
@@ -28,6 +36,12 @@ def richardson(f: Function, x: float, h: float) -> float:
     return (4 * central(f, x, h / 2) - central(f, x, h)) / 3
 
 
+@EXERCISES(
+    "01.2", richardson, "Richardson: combine two estimates so that their known error cancels.",
+    "Two equations with the unknowns d and c: central(f, x, h) = d + c*h*h, and central(f, x, h / 2) = d + c*h*h/4.",
+    "4 times the second minus the first does not contain c. How many times does it contain d?",
+    "4 times the one with h/2, minus the one with h, and that divided by 3.",
+)  # fmt: skip
 def grade_richardson(answer: Any) -> None:
     """Test that the result is exact for t**4, and that its error is of fourth order for sin."""
     for x, h in ((1.0, 0.5), (-2.0, 0.1)):
@@ -54,6 +68,12 @@ def best_step(order: int) -> float:
     return float(2.0 ** (-52 / (order + 1)))
 
 
+@EXERCISES(
+    "01.3", best_step, "The best step grows with the order of the method.",
+    "The truncation error is about h**order, the rounding error about eps / h. One falls as the other grows.",
+    "They are equal where h**(order + 1) is eps, which is 2**-52 in float64.",
+    "Return 2.0 ** (-52 / (order + 1)).",
+)  # fmt: skip
 def grade_best_step(answer: Any) -> None:
     """Test that the step is within a factor of 4 of the formula, for three orders."""
     for order in (1, 2, 4):
@@ -67,6 +87,12 @@ def complex_step(f: Callable[[complex], complex], x: float) -> float:
     return f(complex(x, 1e-30)).imag / 1e-30
 
 
+@EXERCISES(
+    "01.4", complex_step, "The complex step: no subtraction, so no digits are lost.",
+    "f(x + ih) is f(x) + ih f'(x) + ...: where is the derivative in it?",
+    "It is the imaginary part, divided by h. How small may h be?",
+    "Take h = 1e-30 and return f(complex(x, h)).imag / h.",
+)  # fmt: skip
 def grade_complex_step(answer: Any) -> None:
     """Compare with the derivative to about 14 digits; a difference quotient has about half as many."""
     import cmath
@@ -91,44 +117,3 @@ def advice(got: float, want: float) -> str:
         ": a step along the imaginary axis needs no subtraction, so it may be as small as 1e-30, but not smaller than "
         "the smallest float, about 1e-308"
     )
-
-
-EXERCISES = {
-    "01.1": Exercise(
-        "The central difference: it nudges x to both sides, so error terms in odd powers of h cancel.",
-        (
-            "Look at f a little to the right of x and a little to the left.",
-            "What is the distance between these two points? It is not h.",
-            "Return (f(x + h) - f(x - h)) divided by the distance 2 * h.",
-        ),
-        grade_central, central,
-    ),
-    "01.2": Exercise(
-        "Richardson: combine two estimates so that their known error cancels.",
-        (
-            "Two equations with the unknowns d and c: central(f, x, h) = d + c*h*h, and central(f, x, h / 2) = "
-            "d + c*h*h/4.",
-            "4 times the second minus the first does not contain c. How many times does it contain d?",
-            "4 times the one with h/2, minus the one with h, and that divided by 3.",
-        ),
-        grade_richardson, richardson,
-    ),
-    "01.3": Exercise(
-        "The best step grows with the order of the method.",
-        (
-            "The truncation error is about h**order, the rounding error about eps / h. One falls as the other grows.",
-            "They are equal where h**(order + 1) is eps, which is 2**-52 in float64.",
-            "Return 2.0 ** (-52 / (order + 1)).",
-        ),
-        grade_best_step, best_step,
-    ),
-    "01.4": Exercise(
-        "The complex step: no subtraction, so no digits are lost.",
-        (
-            "f(x + ih) is f(x) + ih f'(x) + ...: where is the derivative in it?",
-            "It is the imaginary part, divided by h. How small may h be?",
-            "Take h = 1e-30 and return f(complex(x, h)).imag / h.",
-        ),
-        grade_complex_step, complex_step,
-    ),
-}  # fmt: skip

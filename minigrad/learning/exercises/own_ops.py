@@ -6,7 +6,9 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.runtime.tensor import Tensor
-from minigrad.learning.grading import Exercise, Wrong, expect_close
+from minigrad.learning.grading import Exercises, Wrong, expect_close
+
+EXERCISES = Exercises()
 
 
 def drawn(*shape: int) -> Tensor:
@@ -22,6 +24,12 @@ def log_cosh_rule(g: Tensor, x: Tensor) -> Tensor:
     return g * x.tanh()
 
 
+@EXERCISES(
+    "11.1", log_cosh_rule, "The derivative of log(cosh(x)) is tanh(x).",
+    "Use the chain rule: the derivative of log times the derivative of cosh.",
+    "It is sinh(x) / cosh(x). Which function is this?",
+    "Return g * x.tanh(); a quotient of sinh and cosh would overflow where x is large.",
+)  # fmt: skip
 def grade_log_cosh(answer: Any) -> None:
     """Test incoming gradients that are not 1, and large elements."""
     for g, x in ((drawn(5), drawn(5).flip(0)), (drawn(2, 3) * 3.0, drawn(2, 3) * 20.0)):
@@ -33,6 +41,12 @@ def weighted_rules(g: Tensor, x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
     return g * 2.0 * w * x, g * (x * x + 3.0 * w * w)
 
 
+@EXERCISES(
+    "11.2", weighted_rules, "One rule per operand, each multiplied by g.",
+    "Hold w constant and differentiate with respect to x. Then exchange the two.",
+    "With respect to w there are two terms: x*x and 3*w*w.",
+    "Return (g * 2.0 * w * x, g * (x * x + 3.0 * w * w)).",
+)  # fmt: skip
 def grade_weighted(answer: Any) -> None:
     """Test both gradients in this order."""
     g, x, w = drawn(4), drawn(4).flip(0), drawn(4) + 1.0
@@ -48,6 +62,12 @@ def norm_rule(g: Tensor, x: Tensor, y: Tensor) -> Tensor:
     return g * x / (y + (y == 0))
 
 
+@EXERCISES(
+    "11.3", norm_rule, "The gradient of a norm is the direction, and 0 at the kink.",
+    "Write the norm as a square root of a sum, and use y for the root.",
+    "You get g*x/y. What happens where y is 0?",
+    "Divide by y + (y == 0), which is 1 where y is 0, and y elsewhere.",
+)  # fmt: skip
 def grade_norm(answer: Any) -> None:
     """Test points other than 0, with g that is not 1, and the point 0."""
     for x in (drawn(3), drawn(2, 3) * 5.0):
@@ -75,6 +95,12 @@ class Clipped(mg.Function):
         return g.clamp(-1.0, 1.0)
 
 
+@EXERCISES(
+    "11.4", Clipped, "A Function's backward may differ from the derivative of its forward.",
+    "Only backward must change.",
+    "Tensors have a method that limits elements to a range.",
+    "Return g.clamp(-1.0, 1.0).",
+)  # fmt: skip
 def grade_clip(answer: Any) -> None:
     """Test that values are unchanged, and that gradients of both signs are cut."""
     if not (isinstance(answer, type) and issubclass(answer, mg.Function)):
@@ -84,34 +110,3 @@ def grade_clip(answer: Any) -> None:
     expect_close(y, x, "ClipGradient.apply(x)")
     (y * mg.tensor([5.0, -7.0, 0.25, -0.5], dtype=mg.float64)).sum().backward()
     expect_close(x.grad, [1.0, -1.0, 0.25, -0.5], "where [5, -7, 0.25, -0.5] comes in, the gradient of x")
-
-
-EXERCISES = {
-    "11.1": Exercise(
-        "The derivative of log(cosh(x)) is tanh(x).",
-        ("Use the chain rule: the derivative of log times the derivative of cosh.",
-         "It is sinh(x) / cosh(x). Which function is this?",
-         "Return g * x.tanh(); a quotient of sinh and cosh would overflow where x is large."),
-        grade_log_cosh, log_cosh_rule,
-    ),
-    "11.2": Exercise(
-        "One rule per operand, each multiplied by g.",
-        ("Hold w constant and differentiate with respect to x. Then exchange the two.",
-         "With respect to w there are two terms: x*x and 3*w*w.",
-         "Return (g * 2.0 * w * x, g * (x * x + 3.0 * w * w))."),
-        grade_weighted, weighted_rules,
-    ),
-    "11.3": Exercise(
-        "The gradient of a norm is the direction, and 0 at the kink.",
-        ("Write the norm as a square root of a sum, and use y for the root.",
-         "You get g*x/y. What happens where y is 0?",
-         "Divide by y + (y == 0), which is 1 where y is 0, and y elsewhere."),
-        grade_norm, norm_rule,
-    ),
-    "11.4": Exercise(
-        "A Function's backward may differ from the derivative of its forward.",
-        ("Only backward must change.", "Tensors have a method that limits elements to a range.",
-         "Return g.clamp(-1.0, 1.0)."),
-        grade_clip, Clipped,
-    ),
-}  # fmt: skip

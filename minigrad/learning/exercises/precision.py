@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.learning.grading import Exercise, Wrong, as_float, expect_digits, expect_digits_at, expect_returned, tried
+from minigrad.learning.grading import (
+    Exercises,
+    Wrong,
+    as_float,
+    expect_digits,
+    expect_digits_at,
+    expect_returned,
+    tried,
+)
+
+EXERCISES = Exercises()
 
 
 def gap(x: float, fraction: int) -> float:
@@ -17,6 +27,12 @@ def gap(x: float, fraction: int) -> float:
     return 2.0 ** (math.frexp(x)[1] - 1 - fraction)
 
 
+@EXERCISES(
+    "A1.1", gap, "The gap is the gap at 1, times the power of two at or below the number.",
+    "From 1 to 2 all gaps are 2.0**-fraction. And from 2 to 4, from 1024 to 2048, from a half to 1?",
+    "With each power of two the gaps double. Which power of two is the largest that is not above x?",
+    "exponent = math.floor(math.log2(x)); the gap is 2.0 ** (exponent - fraction).",
+)  # fmt: skip
 def grade_gap(answer: Any) -> None:
     """Test four dtypes, at powers of two and at other numbers."""
     for fraction in (23, 10, 7, 52):
@@ -31,6 +47,12 @@ def one_minus_cos(x: Any) -> Any:
     return s * s * 2.0
 
 
+@EXERCISES(
+    "A1.2", one_minus_cos, "A formula without a difference has nothing to cancel.",
+    "Where x is small, cos(x) is nearly 1. Put x = 2a into the formula from school.",
+    "1 - cos(x) is 2 * sin(x/2)**2: this formula has no subtraction.",
+    "s = (x * 0.5).sin(), and return 2.0 * s * s.",
+)  # fmt: skip
 def grade_one_minus_cos(answer: Any) -> None:
     """Test values and derivatives at points from 1e-9 to 3, in two dtypes."""
     points = [1e-9, 3e-4, -0.02, 0.7, 2.0, 3.0]
@@ -65,6 +87,13 @@ def careful_sum(numbers: list[Any]) -> Any:
     return total
 
 
+@EXERCISES(
+    "A1.3", careful_sum, "The rounding error of an addition can be computed and stored.",
+    "Keep two numbers: the total, and the rounding error of the last addition.",
+    "Before you add the next number to the total, add the last rounding error to this number. Then compute the new "
+    "rounding error.",
+    "number = number + lost; new = total + number; lost = (total - new) + number; total = new.",
+)  # fmt: skip
 def grade_careful_sum(answer: Any) -> None:
     """Test sums of thousands of positive numbers."""
     rng = np.random.default_rng(5)
@@ -84,6 +113,13 @@ def unscaled_gradient(loss: Callable[[Any], Any], w: Any, scale: float) -> Any:
     return mg.grad(loss(w) * scale, w).to(mg.float32) / scale
 
 
+@EXERCISES(
+    "A1.4", unscaled_gradient,
+    "Scale the loss before the backward pass, and unscale the gradient after its cast to float32.",
+    "The gradient of scale * loss is scale * gradient. What is multiplied, and where?",
+    "mg.grad(loss(w) * scale, w) is the scaled gradient, in float16. Divided there, it is too small again.",
+    "Cast first, with .to(mg.float32) or .float(), then divide by scale.",
+)  # fmt: skip
 def grade_unscaled_gradient(answer: Any) -> None:
     """Test gradients that float16 cannot represent, and gradients that it can."""
     for exponent, scale in ((-15, 2.0**14), (-17, 2.0**15), (-8, 2.0**6)):
@@ -100,44 +136,3 @@ def grade_unscaled_gradient(answer: Any) -> None:
         expect_digits(got, -(2.0**exponent) * np.array([1.0, 2.0, 3.0, 4.0]) / 2048, what, 1e-3)
         if getattr(got, "dtype", None) is not mg.float32:
             raise Wrong(f"{what} is right, but in {getattr(got, 'dtype', type(got).__name__)} instead of float32")
-
-
-EXERCISES = {
-    "A1.1": Exercise(
-        "The gap is the gap at 1, times the power of two at or below the number.",
-        (
-            "From 1 to 2 all gaps are 2.0**-fraction. And from 2 to 4, from 1024 to 2048, from a half to 1?",
-            "With each power of two the gaps double. Which power of two is the largest that is not above x?",
-            "exponent = math.floor(math.log2(x)); the gap is 2.0 ** (exponent - fraction).",
-        ),
-        grade_gap, gap,
-    ),
-    "A1.2": Exercise(
-        "A formula without a difference has nothing to cancel.",
-        (
-            "Where x is small, cos(x) is nearly 1. Put x = 2a into the formula from school.",
-            "1 - cos(x) is 2 * sin(x/2)**2: this formula has no subtraction.",
-            "s = (x * 0.5).sin(), and return 2.0 * s * s.",
-        ),
-        grade_one_minus_cos, one_minus_cos,
-    ),
-    "A1.3": Exercise(
-        "The rounding error of an addition can be computed and stored.",
-        (
-            "Keep two numbers: the total, and the rounding error of the last addition.",
-            "Before you add the next number to the total, add the last rounding error to this number. Then compute "
-            "the new rounding error.",
-            "number = number + lost; new = total + number; lost = (total - new) + number; total = new.",
-        ),
-        grade_careful_sum, careful_sum,
-    ),
-    "A1.4": Exercise(
-        "Scale the loss before the backward pass, and unscale the gradient after its cast to float32.",
-        (
-            "The gradient of scale * loss is scale * gradient. What is multiplied, and where?",
-            "mg.grad(loss(w) * scale, w) is the scaled gradient, in float16. Divided there, it is too small again.",
-            "Cast first, with .to(mg.float32) or .float(), then divide by scale.",
-        ),
-        grade_unscaled_gradient, unscaled_gradient,
-    ),
-}  # fmt: skip

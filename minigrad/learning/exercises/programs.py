@@ -8,7 +8,9 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.learning.grading import Exercise, Wrong, as_float, expect_close, expect_returned, tried
+from minigrad.learning.grading import Exercises, Wrong, as_float, expect_close, expect_returned, tried
+
+EXERCISES = Exercises()
 
 Answer = Callable[..., Any]
 Item = tuple[str, tuple[Any, ...]]
@@ -92,6 +94,15 @@ RECORDED: tuple[tuple[str, int, Callable[..., Any], int], ...] = (
 )
 
 
+@EXERCISES(
+    "15.1", record, "A recorder: objects without values that write down their operations.",
+    "Write a class with a slot and the methods __add__, __radd__, __sub__, __rsub__, __mul__, __rmul__ and __neg__. "
+    "Each returns a new object of the class.",
+    "A method appends (op, (*operands, new slot)) to a list that all objects share; the new slot is n + len(items), "
+    "before the item is appended. An operand without a slot is a float.",
+    "__rsub__(self, other) is other - self: the item is ('sub', (other, self.slot, new)). Add a method __bool__ that "
+    "raises TypeError, and return items, function(*objects).slot.",
+)  # fmt: skip
 def grade_record(answer: Answer) -> None:
     """Test the form of the items, the value that they compute, one call of the function, and a branch."""
     for name, n, function, count in RECORDED:
@@ -184,6 +195,14 @@ REPLAYED: tuple[tuple[list[Item], list[float], int], ...] = (
 )
 
 
+@EXERCISES(
+    "15.2", replay, "A program needs no graph and no function: a loop over a list is enough.",
+    "Use a table from slots to floats, which begins with the arguments. A copy of the list is not enough: a slot may "
+    "be larger than its length.",
+    "memory = dict(enumerate(values)). For each item, the operands are x if isinstance(x, float) else memory[x], for "
+    "x in slots[:-1].",
+    "memory[slots[-1]] = the result of the op, in each case; at the end, return memory[result].",
+)  # fmt: skip
 def grade_replay(answer: Answer) -> None:
     """Test constants on both sides, slots that are written again, and results that are arguments."""
     for items, values, result in REPLAYED:
@@ -237,6 +256,15 @@ def random_items(seed: int) -> tuple[list[Item], int, int]:
     return items, 1, rng.choice((12, 12, 7))
 
 
+@EXERCISES(
+    "15.3", assign, "Liveness: memory that is used again as soon as nobody reads it.",
+    "First compute for each slot its first and its last item. Then go through the slots in the order in which they "
+    "are written, and give each the lowest buffer that is free.",
+    "The operands of an item are live while it writes: a buffer is free for a slot if its last slot ended *before* "
+    "the item that writes the new one. A slot that nobody reads is live for one item.",
+    "Keep a list `ends` with the last item of each buffer. For a slot from item first to item last: the first k with "
+    "ends[k] < first, or a new buffer; then ends[k] = last. The last item of `result` is len(items).",
+)  # fmt: skip
 def grade_assign(answer: Answer) -> None:
     """Test that slots with the same buffer are never live together, and that the number of buffers is the least."""
     for items, n, result in (*ASSIGNED, *map(random_items, range(8))):
@@ -295,6 +323,14 @@ FUSED: tuple[tuple[list[Launch], set[int]], ...] = (
 )  # fmt: skip
 
 
+@EXERCISES(
+    "15.4", fuse, "Fusion: one loop for many maps, and memory only for values that leave the loop.",
+    "Build the loops first. Compare a launch with all launches of the current loop, not only with the last.",
+    "A launch joins if it is a map, if the loop contains maps only, if the shapes are equal, and if one of its reads "
+    "is in the set of all slots that the loop reads or writes.",
+    "Then, for each loop: outside = the reads of all launches that are not in it, and the results. The slots with "
+    "memory are launches[k][3] for k in the loop, if they are in outside.",
+)  # fmt: skip
 def grade_fuse(answer: Answer) -> None:
     """Test shapes, sums, loops whose first launch shares the memory, and values that other loops read."""
     for launches, results in FUSED:
@@ -311,53 +347,3 @@ def grade_fuse(answer: Answer) -> None:
         stored, needed = [slots for _, slots in pairs], [slots for _, slots in want]
         if stored != needed:
             raise Wrong(f"the slots with memory are {stored}, but {needed} was expected, {what}")
-
-
-EXERCISES = {
-    "15.1": Exercise(
-        "A recorder: objects without values that write down their operations.",
-        (
-            "Write a class with a slot and the methods __add__, __radd__, __sub__, __rsub__, __mul__, __rmul__ and "
-            "__neg__. Each returns a new object of the class.",
-            "A method appends (op, (*operands, new slot)) to a list that all objects share; the new slot is n + "
-            "len(items), before the item is appended. An operand without a slot is a float.",
-            "__rsub__(self, other) is other - self: the item is ('sub', (other, self.slot, new)). Add a method "
-            "__bool__ that raises TypeError, and return items, function(*objects).slot.",
-        ),
-        grade_record, record,
-    ),
-    "15.2": Exercise(
-        "A program needs no graph and no function: a loop over a list is enough.",
-        (
-            "Use a table from slots to floats, which begins with the arguments. A copy of the list is not enough: a "
-            "slot may be larger than its length.",
-            "memory = dict(enumerate(values)). For each item, the operands are x if isinstance(x, float) else "
-            "memory[x], for x in slots[:-1].",
-            "memory[slots[-1]] = the result of the op, in each case; at the end, return memory[result].",
-        ),
-        grade_replay, replay,
-    ),
-    "15.3": Exercise(
-        "Liveness: memory that is used again as soon as nobody reads it.",
-        (
-            "First compute for each slot its first and its last item. Then go through the slots in the order in which "
-            "they are written, and give each the lowest buffer that is free.",
-            "The operands of an item are live while it writes: a buffer is free for a slot if its last slot ended "
-            "*before* the item that writes the new one. A slot that nobody reads is live for one item.",
-            "Keep a list `ends` with the last item of each buffer. For a slot from item first to item last: the first "
-            "k with ends[k] < first, or a new buffer; then ends[k] = last. The last item of `result` is len(items).",
-        ),
-        grade_assign, assign,
-    ),
-    "15.4": Exercise(
-        "Fusion: one loop for many maps, and memory only for values that leave the loop.",
-        (
-            "Build the loops first. Compare a launch with all launches of the current loop, not only with the last.",
-            "A launch joins if it is a map, if the loop contains maps only, if the shapes are equal, and if one of its "
-            "reads is in the set of all slots that the loop reads or writes.",
-            "Then, for each loop: outside = the reads of all launches that are not in it, and the results. The slots "
-            "with memory are launches[k][3] for k in the loop, if they are in outside.",
-        ),
-        grade_fuse, fuse,
-    ),
-}  # fmt: skip

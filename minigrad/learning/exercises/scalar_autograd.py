@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.learning.grading import Exercise, Wrong, as_array, as_float, expect_close, expect_returned, tried
+from minigrad.learning.grading import Exercises, Wrong, as_array, as_float, expect_close, expect_returned, tried
+
+EXERCISES = Exercises()
 
 Rule = tuple[float, tuple[float, ...]]
 counter = itertools.count()
@@ -56,12 +58,24 @@ def expect_rule(got: Any, want: Rule, what: str) -> None:
         expect_close(mine, right, f"the slope of {what} with respect to operand {k + 1} of {len(want[1])}", 1e-9)
 
 
+@EXERCISES(
+    "02.1", divide, "Division: one slope for the numerator, one for the denominator.",
+    "Keep b constant: how does a / b change with a? Then keep a constant.",
+    "a / b is a times 1/b, and the derivative of 1/b is -1/b**2.",
+    "Return a / b, (1 / b, -a / (b * b)).",
+)  # fmt: skip
 def grade_divide(answer: Any) -> None:
     """Test the value and both derivatives, for operands with different signs."""
     for a, b in ((3.0, 2.0), (-1.5, 4.0), (0.0, -0.5), (2.0, -3.0)):
         expect_rule(answer(a, b), divide(a, b), f"divide({a}, {b})")
 
 
+@EXERCISES(
+    "02.2", logistic, "The logistic function: its slope is y * (1 - y), so only its value must be saved.",
+    "Write y for the value, and differentiate: can you get rid of the exponential?",
+    "The slope is y * (1 - y). For a below 0, multiply both parts of the fraction by exp(a).",
+    "With e = math.exp(-abs(a)), y is 1 / (1 + e) for a >= 0, otherwise e / (1 + e).",
+)  # fmt: skip
 def grade_logistic(answer: Any) -> None:
     """Test small numbers, and numbers for which exp overflows."""
     for a in (0.0, 1.5, -2.0, 30.0, -30.0, 1000.0, -1000.0):
@@ -135,6 +149,14 @@ def graphs() -> Iterable[tuple[str, Value]]:
     yield "two ladders", left * right
 
 
+@EXERCISES(
+    "02.3", order, "An order by counting or by depth: a Value comes after all Values that use it.",
+    "When may a Value be put into the list? When all Values that use it are in the list already.",
+    "Either count the uses of each Value and take it when they are used up; or go down to the leaves first, and put a "
+    "Value after all of its parents: that is the order backwards.",
+    "def visit(v): if v is not in seen, add it, visit each parent, then append v to the list. Call visit(y) and "
+    "return the list reversed.",
+)  # fmt: skip
 def grade_order(answer: Any) -> None:
     """Test that each Value is listed once, before its parents, without use of ids."""
     for name, y in graphs():
@@ -168,6 +190,14 @@ def grade_order(answer: Any) -> None:
                     )
 
 
+@EXERCISES(
+    "02.4", gradients, "One backward pass is enough for several results, if it begins with a table of weights.",
+    "`walk` began with the table {y.id: 1.0}. With what does it begin now?",
+    "With the weight of each y. If a y appears twice, its weights add up. The gradients that a y receives from the "
+    "other results are added to its weight.",
+    "Fill the table with table[y.id] = table.get(y.id, 0.0) + w; visit all Values under any of the ys, the newest id "
+    "first; return [table.get(x.id, 0.0) for x in xs].",
+)  # fmt: skip
 def grade_gradients(answer: Any) -> None:
     """Test one result, several, one twice, one that is computed from another, and an input that is not used."""
     for name, build, weights in ENDS:
@@ -206,46 +236,3 @@ ENDS: tuple[tuple[str, Build, tuple[float, ...]], ...] = (
     ("[u, u] of u = x * z", _same, (1.0, 4.0)),
     ("[x]", lambda x, z: [x], (7.0,)),
 )
-
-EXERCISES = {
-    "02.1": Exercise(
-        "Division: one slope for the numerator, one for the denominator.",
-        (
-            "Keep b constant: how does a / b change with a? Then keep a constant.",
-            "a / b is a times 1/b, and the derivative of 1/b is -1/b**2.",
-            "Return a / b, (1 / b, -a / (b * b)).",
-        ),
-        grade_divide, divide,
-    ),
-    "02.2": Exercise(
-        "The logistic function: its slope is y * (1 - y), so only its value must be saved.",
-        (
-            "Write y for the value, and differentiate: can you get rid of the exponential?",
-            "The slope is y * (1 - y). For a below 0, multiply both parts of the fraction by exp(a).",
-            "With e = math.exp(-abs(a)), y is 1 / (1 + e) for a >= 0, otherwise e / (1 + e).",
-        ),
-        grade_logistic, logistic,
-    ),
-    "02.3": Exercise(
-        "An order by counting or by depth: a Value comes after all Values that use it.",
-        (
-            "When may a Value be put into the list? When all Values that use it are in the list already.",
-            "Either count the uses of each Value and take it when they are used up; or go down to the leaves first, "
-            "and put a Value after all of its parents: that is the order backwards.",
-            "def visit(v): if v is not in seen, add it, visit each parent, then append v to the list. Call visit(y) "
-            "and return the list reversed.",
-        ),
-        grade_order, order,
-    ),
-    "02.4": Exercise(
-        "One backward pass is enough for several results, if it begins with a table of weights.",
-        (
-            "`walk` began with the table {y.id: 1.0}. With what does it begin now?",
-            "With the weight of each y. If a y appears twice, its weights add up. The gradients that a y receives from "
-            "the other results are added to its weight.",
-            "Fill the table with table[y.id] = table.get(y.id, 0.0) + w; visit all Values under any of the ys, the "
-            "newest id first; return [table.get(x.id, 0.0) for x in xs].",
-        ),
-        grade_gradients, gradients,
-    ),
-}  # fmt: skip

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.learning.grading import Exercise, Wrong, as_float, expect_close, expect_digits_at, expect_returned
+from minigrad.learning.grading import Exercises, Wrong, as_float, expect_close, expect_digits_at, expect_returned
+
+EXERCISES = Exercises()
 
 Piece = tuple[float, float]
 
@@ -32,6 +34,13 @@ def row_logsumexp(x: Any) -> Any:
     return ((x - top).exp().sum(1, keepdim=True).log() + top).squeeze(1)
 
 
+@EXERCISES(
+    "A2.1", row_logsumexp, "Each row is shifted by its own largest score.",
+    "It is `shifted` of section 2, for each row separately. Which score must be subtracted from a row?",
+    "x.amax(1, keepdim=True) has one number per row, and a shape that can be subtracted from x.",
+    "top = x.amax(1, keepdim=True); ((x - top).exp().sum(1, keepdim=True).log() + top).squeeze(1).",
+    excluded=("logsumexp",),
+)  # fmt: skip
 def grade_row_logsumexp(answer: Any) -> None:
     """Test a square matrix whose rows differ by thousands."""
     for rows in (
@@ -56,6 +65,13 @@ def log1mexp(x: Any) -> Any:
     return mg.where(near, (-x.expm1()).log(), (-far.exp()).log1p())
 
 
+@EXERCISES(
+    "A2.2", log1mexp, "The small term is computed before it is added to 1: expm1 near 0, log1p far from it.",
+    "For x near 0, exp(x) is nearly 1, and 1 - exp(x) is -x.expm1(). For x far below 0, exp(x) itself is small.",
+    "mg.where(x > -0.7, (-x.expm1()).log(), (-x.exp()).log1p()) has the right values. Its gradient has a nan: near 0, "
+    "the branch that is not chosen has the logarithm of 0.",
+    "Give this branch a harmless operand where it is not chosen: far = mg.where(x > -0.7, -1.0, x).",
+)  # fmt: skip
 def grade_log1mexp(answer: Any) -> None:
     """Test values and derivatives at points from -1e-10 to -80, in two dtypes."""
     points = [-1e-10, -1e-4, -0.3, -0.8, -5.0, -40.0, -80.0]
@@ -76,6 +92,13 @@ def unit_rows(x: Any) -> Any:
     return mg.where(zero, 0.0, x / mg.where(zero, 1.0, squares).sqrt())
 
 
+@EXERCISES(
+    "A2.3", unit_rows, "The operand of the root is never 0, and the gradient at a row of zeros is 0.",
+    "This is exercise 03.3 again: which value must replace a 0 under the root?",
+    "squares = (x * x).sum(1, keepdim=True), and mg.where(squares == 0, 1.0, squares).sqrt() is a safe length.",
+    "Divide by the safe length, and put mg.where(squares == 0, 0.0, ...) around it, so the gradient is 0 too.",
+    excluded=("norm", "vector_norm", "normalize"),
+)  # fmt: skip
 def grade_unit_rows(answer: Any) -> None:
     """Test matrices with and without a row of zeros."""
     for rows in ([[3.0, 4.0], [1.0, -2.0], [-5.0, 12.0]], [[0.0, 0.0], [6.0, -8.0], [0.0, 2.0]]):
@@ -99,6 +122,13 @@ def merged(a: Piece, b: Piece) -> Piece:
     return top, a[1] * math.exp(a[0] - top) + b[1] * math.exp(b[0] - top)
 
 
+@EXERCISES(
+    "A2.4", merged, "Both totals are rescaled to the larger top; then they can be added.",
+    "Totals can be added if they are sums of exp(score - top) with the same top. Which one is safe?",
+    "The larger one. A total moves from its own top to another by a factor: exp(own top - new top).",
+    "top = max(a[0], b[0]); a[1] * math.exp(a[0] - top) + b[1] * math.exp(b[0] - top); handle two empty pieces "
+    "separately.",
+)  # fmt: skip
 def grade_merged(answer: Any) -> None:
     """Test pieces with near and distant tops in both orders, and empty pieces."""
     empty = (-math.inf, 0.0)
@@ -114,46 +144,3 @@ def grade_merged(answer: Any) -> None:
             if top != want[0]:
                 raise Wrong(f"{what} has the top {top:g}, but {want[0]:g} was expected")
             expect_close(total, want[1], f"the total of {what}", 1e-12)
-
-
-EXERCISES = {
-    "A2.1": Exercise(
-        "Each row is shifted by its own largest score.",
-        (
-            "It is `shifted` of section 2, for each row separately. Which score must be subtracted from a row?",
-            "x.amax(1, keepdim=True) has one number per row, and a shape that can be subtracted from x.",
-            "top = x.amax(1, keepdim=True); ((x - top).exp().sum(1, keepdim=True).log() + top).squeeze(1).",
-        ),
-        grade_row_logsumexp, row_logsumexp, excluded=("logsumexp",),
-    ),
-    "A2.2": Exercise(
-        "The small term is computed before it is added to 1: expm1 near 0, log1p far from it.",
-        (
-            "For x near 0, exp(x) is nearly 1, and 1 - exp(x) is -x.expm1(). For x far below 0, exp(x) itself is "
-            "small.",
-            "mg.where(x > -0.7, (-x.expm1()).log(), (-x.exp()).log1p()) has the right values. Its gradient has a nan: "
-            "near 0, the branch that is not chosen has the logarithm of 0.",
-            "Give this branch a harmless operand where it is not chosen: far = mg.where(x > -0.7, -1.0, x).",
-        ),
-        grade_log1mexp, log1mexp,
-    ),
-    "A2.3": Exercise(
-        "The operand of the root is never 0, and the gradient at a row of zeros is 0.",
-        (
-            "This is exercise 03.3 again: which value must replace a 0 under the root?",
-            "squares = (x * x).sum(1, keepdim=True), and mg.where(squares == 0, 1.0, squares).sqrt() is a safe length.",
-            "Divide by the safe length, and put mg.where(squares == 0, 0.0, ...) around it, so the gradient is 0 too.",
-        ),
-        grade_unit_rows, unit_rows, excluded=("norm", "vector_norm", "normalize"),
-    ),
-    "A2.4": Exercise(
-        "Both totals are rescaled to the larger top; then they can be added.",
-        (
-            "Totals can be added if they are sums of exp(score - top) with the same top. Which one is safe?",
-            "The larger one. A total moves from its own top to another by a factor: exp(own top - new top).",
-            "top = max(a[0], b[0]); a[1] * math.exp(a[0] - top) + b[1] * math.exp(b[0] - top); handle two empty "
-            "pieces separately.",
-        ),
-        grade_merged, merged,
-    ),
-}  # fmt: skip

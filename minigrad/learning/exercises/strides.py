@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.learning.grading import Exercise, Wrong, expect_returned
+from minigrad.learning.grading import Exercises, Wrong, expect_returned
+
+EXERCISES = Exercises()
 
 Ints = tuple[int, ...]
 
@@ -47,6 +49,12 @@ def position(strides: Ints, offset: int, index: Ints) -> int:
     return offset + sum(i * s for i, s in zip(index, strides, strict=True))
 
 
+@EXERCISES(
+    "05.1", position, "The offset plus a sum of products: this is how an index finds its element.",
+    "The offset is the position of element [0, 0, ...] in memory. How far from it is the element at index?",
+    "One step along dim d moves by strides[d] elements, so index[d] steps are index[d] * strides[d].",
+    "Return offset + sum(i * s for i, s in zip(index, strides)).",
+)  # fmt: skip
 def grade_position(answer: Any) -> None:
     """Test dense, transposed, negative and zero strides, and a layout without dims."""
     for strides, offset, index in (
@@ -63,6 +71,12 @@ def flipped(shape: Ints, strides: Ints, offset: int, dim: int) -> tuple[Ints, in
     return turned, offset + (shape[dim] - 1) * strides[dim]
 
 
+@EXERCISES(
+    "05.2", flipped, "A flip changes the sign of one stride, and the offset.",
+    "Draw a row of four. At which element does a reversed row start, and how large is a step?",
+    "Only the stride of `dim` changes: its sign flips. The offset moves by shape[dim] - 1 of the old steps.",
+    "Return strides with -strides[dim] at dim, and offset + (shape[dim] - 1) * strides[dim].",
+)  # fmt: skip
 def grade_flipped(answer: Any) -> None:
     """Test dense, strided, shifted and flipped layouts."""
     for shape, strides, offset, dim in (
@@ -83,6 +97,12 @@ def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:
     return (0,) * new + tuple(kept)
 
 
+@EXERCISES(
+    "05.3", broadcast_strides, "Broadcasting costs no memory: a stride of 0 for each dim that is new or expanded.",
+    "How far should a step go along a dim whose entries are all the same element of memory?",
+    "The first len(target) - len(shape) dims are new, with stride 0.",
+    "After them, for each dim: 0 where the shape has 1 and the target does not, otherwise its stride.",
+)  # fmt: skip
 def grade_broadcast(answer: Any) -> None:
     """Test rows, columns, numbers, views and equal shapes."""
     for shape, strides, target in (
@@ -103,6 +123,13 @@ def flattens(shape: Ints, strides: Ints) -> bool:
     return all(left == n * right for (_, left), (n, right) in pairwise(dims))
 
 
+@EXERCISES(
+    "05.4", flattens, "This is how reshape finds out whether it must copy.",
+    "First drop the dims of size 1. Then compare neighbours: when can two dims be merged?",
+    "After the last entry of the right dim, the next step along the left dim must move by one step of the right dim.",
+    "For all pairs of neighbours, strides[left] == shape[right] * strides[right]; with fewer than two dims, return "
+    "True.",
+)  # fmt: skip
 def grade_flattens(answer: Any) -> None:
     """Test dense and transposed layouts, even and uneven gaps, sizes of 1, and negative and zero strides."""
     for shape, strides in (
@@ -123,6 +150,14 @@ def sliding(n: int, size: int, step: int) -> tuple[Ints, Ints]:
     return ((n - size) // step + 1, size), (step, 1)
 
 
+@EXERCISES(
+    "05.5", sliding,
+    "Windows overlap in memory, so that a convolution can read them without a copy. Writing is refused.",
+    "The view has two dims: the index of the window, and the index in the window. How far is one step along each dim?",
+    "A step to the next window moves by `step` elements, and a step within a window by 1. The last window starts at n "
+    "- size at most.",
+    "The shape is ((n - size) // step + 1, size), the strides are (step, 1).",
+)  # fmt: skip
 def grade_sliding(answer: Any) -> None:
     """Test windows with and without overlap, and lengths with a remainder."""
     for n, size, step in ((6, 3, 1), (10, 4, 2), (11, 4, 2), (12, 4, 4), (7, 7, 3), (20, 3, 5)):
@@ -130,56 +165,3 @@ def grade_sliding(answer: Any) -> None:
         got, want = pair(answer(n, size, step), what), sliding(n, size, step)
         same(ints(got[0], f"the shape of {what}"), want[0], f"the shape of {what}")
         same(ints(got[1], f"the strides of {what}"), want[1], f"the strides of {what}")
-
-
-EXERCISES = {
-    "05.1": Exercise(
-        "The offset plus a sum of products: this is how an index finds its element.",
-        (
-            "The offset is the position of element [0, 0, ...] in memory. How far from it is the element at index?",
-            "One step along dim d moves by strides[d] elements, so index[d] steps are index[d] * strides[d].",
-            "Return offset + sum(i * s for i, s in zip(index, strides)).",
-        ),
-        grade_position, position,
-    ),
-    "05.2": Exercise(
-        "A flip changes the sign of one stride, and the offset.",
-        (
-            "Draw a row of four. At which element does a reversed row start, and how large is a step?",
-            "Only the stride of `dim` changes: its sign flips. The offset moves by shape[dim] - 1 of the old steps.",
-            "Return strides with -strides[dim] at dim, and offset + (shape[dim] - 1) * strides[dim].",
-        ),
-        grade_flipped, flipped,
-    ),
-    "05.3": Exercise(
-        "Broadcasting costs no memory: a stride of 0 for each dim that is new or expanded.",
-        (
-            "How far should a step go along a dim whose entries are all the same element of memory?",
-            "The first len(target) - len(shape) dims are new, with stride 0.",
-            "After them, for each dim: 0 where the shape has 1 and the target does not, otherwise its stride.",
-        ),
-        grade_broadcast, broadcast_strides,
-    ),
-    "05.4": Exercise(
-        "This is how reshape finds out whether it must copy.",
-        (
-            "First drop the dims of size 1. Then compare neighbours: when can two dims be merged?",
-            "After the last entry of the right dim, the next step along the left dim must move by one step of the "
-            "right dim.",
-            "For all pairs of neighbours, strides[left] == shape[right] * strides[right]; with fewer than two dims, "
-            "return True.",
-        ),
-        grade_flattens, flattens,
-    ),
-    "05.5": Exercise(
-        "Windows overlap in memory, so that a convolution can read them without a copy. Writing is refused.",
-        (
-            "The view has two dims: the index of the window, and the index in the window. How far is one step along "
-            "each dim?",
-            "A step to the next window moves by `step` elements, and a step within a window by 1. The last window "
-            "starts at n - size at most.",
-            "The shape is ((n - size) // step + 1, size), the strides are (step, 1).",
-        ),
-        grade_sliding, sliding,
-    ),
-}  # fmt: skip

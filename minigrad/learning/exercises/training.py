@@ -9,7 +9,9 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.errors import GradientError
-from minigrad.learning.grading import Exercise, Wrong, expect_close
+from minigrad.learning.grading import Exercises, Wrong, expect_close
+
+EXERCISES = Exercises()
 
 Answer = Callable[..., Any]
 CLOSE = 1e-4  # tolerance for float32
@@ -20,6 +22,14 @@ def cross_entropy(scores: Any, truth: Any) -> Any:
     return -scores.log_softmax(1).gather(1, truth.unsqueeze(1)).mean()
 
 
+@EXERCISES(
+    "13.1", cross_entropy,
+    "The cross entropy. Softmax and logarithm belong together; separately, one of them overflows.",
+    "log(softmax(x)) is x minus the logarithm of the sum of exp(x). One op computes all of it.",
+    "scores.log_softmax(1) returns all logarithms; gather(1, truth.unsqueeze(1)) selects one per row.",
+    "Return -scores.log_softmax(1).gather(1, truth.unsqueeze(1)).mean().",
+    excluded=("cross_entropy", "CrossEntropyLoss", "nll_loss"),
+)  # fmt: skip
 def grade_cross_entropy(answer: Answer) -> None:
     """Test values, gradients, and scores whose exponentials overflow."""
     rng = np.random.default_rng(0)
@@ -45,6 +55,13 @@ def momentum(weight: Any, gradient: Any, speed: Any, rate: float) -> tuple[Any, 
     return weight - rate * speed, speed
 
 
+@EXERCISES(
+    "13.2", momentum, "Momentum: each gradient counts, but it counts less with every step.",
+    "Compute the new speed first, from the old speed and the gradient.",
+    "speed = 0.9 * speed + gradient. The weight moves with the new speed.",
+    "Return (weight - rate * speed, speed) with that speed.",
+    fills=True,
+)  # fmt: skip
 def grade_momentum(answer: Answer) -> None:
     """Test three steps, from a speed that is not 0."""
     weight, speed = np.array([1.0, -2.0]), np.array([0.5, 0.0])
@@ -65,6 +82,13 @@ def clipped(gradients: Sequence[Any], limit: float) -> list[Any]:
     return [g * min(1.0, limit / total) if total else g for g in gradients]
 
 
+@EXERCISES(
+    "13.3", clipped, "Clipping by the total length does not change the direction of the step.",
+    "Imagine one vector with all elements of all gradients. What is its length?",
+    "total is the square root of the sum of all squares, over all tensors. If it is larger than limit, which factor "
+    "makes it equal to limit?",
+    "Multiply each tensor by min(1.0, limit / total); if total is 0, return the tensors unchanged.",
+)  # fmt: skip
 def grade_clipped(answer: Answer) -> None:
     """Test long gradients, short gradients, and zeros."""
     for values, limit in (
@@ -95,6 +119,14 @@ class RMSNorm(mg.nn.Module):
         return x / ((x * x).mean(-1, keepdim=True) + self.eps).sqrt() * self.weight
 
 
+@EXERCISES(
+    "13.4", RMSNorm, "A module: parameters are attributes, and forward is a function of them and of the input.",
+    "In __init__, store eps, and assign a parameter to self.weight. A plain tensor is not a parameter.",
+    "self.weight = nn.Parameter(mg.ones(size)). In forward, the mean of the squares of each row is (x * x).mean(-1, "
+    "keepdim=True).",
+    "return x / ((x * x).mean(-1, keepdim=True) + self.eps).sqrt() * self.weight",
+    excluded=("RMSNorm", "rms_norm"),
+)  # fmt: skip
 def grade_rms_norm(answer: Answer) -> None:
     """Test that the parameter is registered; then values, gradients, both arguments, and inputs with three dims."""
     module = answer(4)
@@ -122,45 +154,3 @@ def grade_rms_norm(answer: Answer) -> None:
             expect_close(
                 gradient, mg.grad((want * want).sum(), theirs.weight), f"the weight's gradient for {told}", 1e-3
             )
-
-
-EXERCISES = {
-    "13.1": Exercise(
-        "The cross entropy. Softmax and logarithm belong together; separately, one of them overflows.",
-        (
-            "log(softmax(x)) is x minus the logarithm of the sum of exp(x). One op computes all of it.",
-            "scores.log_softmax(1) returns all logarithms; gather(1, truth.unsqueeze(1)) selects one per row.",
-            "Return -scores.log_softmax(1).gather(1, truth.unsqueeze(1)).mean().",
-        ),
-        grade_cross_entropy, cross_entropy, excluded=("cross_entropy", "CrossEntropyLoss", "nll_loss"),
-    ),
-    "13.2": Exercise(
-        "Momentum: each gradient counts, but it counts less with every step.",
-        (
-            "Compute the new speed first, from the old speed and the gradient.",
-            "speed = 0.9 * speed + gradient. The weight moves with the new speed.",
-            "Return (weight - rate * speed, speed) with that speed.",
-        ),
-        grade_momentum, momentum, fills=True,
-    ),
-    "13.3": Exercise(
-        "Clipping by the total length does not change the direction of the step.",
-        (
-            "Imagine one vector with all elements of all gradients. What is its length?",
-            "total is the square root of the sum of all squares, over all tensors. If it is larger than limit, which "
-            "factor makes it equal to limit?",
-            "Multiply each tensor by min(1.0, limit / total); if total is 0, return the tensors unchanged.",
-        ),
-        grade_clipped, clipped,
-    ),
-    "13.4": Exercise(
-        "A module: parameters are attributes, and forward is a function of them and of the input.",
-        (
-            "In __init__, store eps, and assign a parameter to self.weight. A plain tensor is not a parameter.",
-            "self.weight = nn.Parameter(mg.ones(size)). In forward, the mean of the squares of each row is "
-            "(x * x).mean(-1, keepdim=True).",
-            "return x / ((x * x).mean(-1, keepdim=True) + self.eps).sqrt() * self.weight",
-        ),
-        grade_rms_norm, RMSNorm, excluded=("RMSNorm", "rms_norm"),
-    ),
-}  # fmt: skip

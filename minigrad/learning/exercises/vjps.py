@@ -9,7 +9,9 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import Tensor
-from minigrad.learning.grading import Exercise, Wrong, as_array, expect_close, expect_returned
+from minigrad.learning.grading import Exercises, Wrong, as_array, expect_close, expect_returned
+
+EXERCISES = Exercises()
 
 
 def normal(seed: int, *shape: int) -> Tensor:
@@ -33,6 +35,12 @@ def summed_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     return (g.sum(dims, keepdim=True) if dims else g).reshape(shape)
 
 
+@EXERCISES(
+    "06.1", summed_to, "Gradients of broadcast dims are summed. The engine does this after every rule.",
+    "Shapes are aligned at their right ends. Which dims of g does the operand lack? Which of its dims have size 1?",
+    "Sum over the first g.ndim - len(shape) dims, and over each dim where shape has 1 and g has more.",
+    "Collect the dims; if there are any, sum over them with keepdim=True; reshape(shape) drops the new dims.",
+)  # fmt: skip
 def grade_summed_to(answer: Any) -> None:
     """Test new dims, expanded dims, both, and neither."""
     for given, shape in (
@@ -48,6 +56,13 @@ def linear_rule(g: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     return g @ b, g.T @ a
 
 
+@EXERCISES(
+    "06.2", linear_rule, "Derived with indices, this needs no memory for transposes.",
+    "In the sum over i and k of g[i, k] times the derivative of y[i, k] with respect to a[p, q], which terms are not "
+    "0?",
+    "a[p, q] is in y[p, k] for each k, with the factor b[k, q]: sum over k of g[p, k] b[k, q].",
+    "That is g @ b. In the same way, b[p, q] is in y[i, p] for each i, with a[i, q]: g.T @ a.",
+)  # fmt: skip
 def grade_linear_rule(answer: Any) -> None:
     """Test rectangles, whose shapes reveal mistakes, and squares, which do not."""
     for rows, inner, columns in ((2, 3, 4), (3, 3, 3), (1, 4, 2)):
@@ -63,6 +78,12 @@ def picked_rule(g: Tensor, p: Tensor, shape: tuple[int, ...]) -> Tensor:
     return mg.zeros(*shape, dtype=g.dtype).scatter_add(1, p.reshape(-1, 1), g.reshape(-1, 1))
 
 
+@EXERCISES(
+    "06.3", picked_rule, "The gradient of a read is a scatter: each gradient is added where its element was read.",
+    "What is the gradient of an element that was not read?",
+    "Start with zeros of the shape. In row k, at column p[k], put g[k].",
+    "mg.zeros(*shape, dtype=g.dtype).scatter_add(1, p.reshape(-1, 1), g.reshape(-1, 1)), or a loop.",
+)  # fmt: skip
 def grade_picked_rule(answer: Any) -> None:
     """Test wide, tall and square shapes."""
     for places, shape in (([2, 0], (2, 3)), ([1, 1, 0, 1], (4, 2)), ([2, 0, 1], (3, 3)), ([0], (1, 1))):
@@ -75,6 +96,12 @@ def log_softmax_rule(g: Tensor, y: Tensor) -> Tensor:
     return g - y.exp() * g.sum(1).reshape(-1, 1)
 
 
+@EXERCISES(
+    "06.4", log_softmax_rule, "The gradient of a cross entropy: the predicted probabilities minus the true ones.",
+    "The derivative of ln(sum of e**x) with respect to x[j] is e**x[j] / sum of e**x. What is that in terms of y?",
+    "It is e**y[j]. So the derivative of y[i] with respect to x[j] is (1 if i == j else 0) - e**y[j].",
+    "Multiplied by g[i] and summed over i: g[j] - e**y[j] * (sum of g). Sum over dim 1, and keep the dim.",
+)  # fmt: skip
 def grade_log_softmax_rule(answer: Any) -> None:
     """Test several shapes, one of which is a square."""
     for k, shape in enumerate(((2, 3), (3, 3), (1, 5), (4, 1))):
@@ -95,6 +122,12 @@ def is_vjp(f: Any, x: Tensor, u: Tensor, gradient: Tensor) -> bool:
     return True
 
 
+@EXERCISES(
+    "06.5", is_vjp, "A check that uses forward mode only, so it shares no mistake with the VJP rule.",
+    "Take a random v in the shape of x. Which two numbers must agree?",
+    "mg.func.jvp(f, (x,), (v,)) returns y and Jv. Before you multiply gradient and v, compare their shapes.",
+    "Return gradient.shape == x.shape and abs((u * Jv).sum().item() - (gradient * v).sum().item()) < 1e-8.",
+)  # fmt: skip
 def grade_is_vjp(answer: Any) -> None:
     """Test correct gradients, and gradients with a wrong sign, factor, order, element or shape, zeros and nan."""
     matrix = normal(7, 4, 3)
@@ -125,55 +158,3 @@ def grade_is_vjp(answer: Any) -> None:
             expect_returned(got, "is_vjp")
             if as_array(got, "is_vjp").shape != () or bool(got) is not want:
                 raise Wrong(f"{what} of f(x) = {name} is given, but is_vjp returns {got!r}; it should return {want}")
-
-
-EXERCISES = {
-    "06.1": Exercise(
-        "Gradients of broadcast dims are summed. The engine does this after every rule.",
-        (
-            "Shapes are aligned at their right ends. Which dims of g does the operand lack? Which of its dims have "
-            "size 1?",
-            "Sum over the first g.ndim - len(shape) dims, and over each dim where shape has 1 and g has more.",
-            "Collect the dims; if there are any, sum over them with keepdim=True; reshape(shape) drops the new dims.",
-        ),
-        grade_summed_to, summed_to,
-    ),
-    "06.2": Exercise(
-        "Derived with indices, this needs no memory for transposes.",
-        (
-            "In the sum over i and k of g[i, k] times the derivative of y[i, k] with respect to a[p, q], which terms "
-            "are not 0?",
-            "a[p, q] is in y[p, k] for each k, with the factor b[k, q]: sum over k of g[p, k] b[k, q].",
-            "That is g @ b. In the same way, b[p, q] is in y[i, p] for each i, with a[i, q]: g.T @ a.",
-        ),
-        grade_linear_rule, linear_rule,
-    ),
-    "06.3": Exercise(
-        "The gradient of a read is a scatter: each gradient is added where its element was read.",
-        (
-            "What is the gradient of an element that was not read?",
-            "Start with zeros of the shape. In row k, at column p[k], put g[k].",
-            "mg.zeros(*shape, dtype=g.dtype).scatter_add(1, p.reshape(-1, 1), g.reshape(-1, 1)), or a loop.",
-        ),
-        grade_picked_rule, picked_rule,
-    ),
-    "06.4": Exercise(
-        "The gradient of a cross entropy: the predicted probabilities minus the true ones.",
-        (
-            "The derivative of ln(sum of e**x) with respect to x[j] is e**x[j] / sum of e**x. What is that in terms "
-            "of y?",
-            "It is e**y[j]. So the derivative of y[i] with respect to x[j] is (1 if i == j else 0) - e**y[j].",
-            "Multiplied by g[i] and summed over i: g[j] - e**y[j] * (sum of g). Sum over dim 1, and keep the dim.",
-        ),
-        grade_log_softmax_rule, log_softmax_rule,
-    ),
-    "06.5": Exercise(
-        "A check that uses forward mode only, so it shares no mistake with the VJP rule.",
-        (
-            "Take a random v in the shape of x. Which two numbers must agree?",
-            "mg.func.jvp(f, (x,), (v,)) returns y and Jv. Before you multiply gradient and v, compare their shapes.",
-            "Return gradient.shape == x.shape and abs((u * Jv).sum().item() - (gradient * v).sum().item()) < 1e-8.",
-        ),
-        grade_is_vjp, is_vjp,
-    ),
-}  # fmt: skip

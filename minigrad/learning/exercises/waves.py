@@ -10,7 +10,9 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.learning.exercises.vjps import parts
-from minigrad.learning.grading import Exercise, Wrong, as_float, expect_close
+from minigrad.learning.grading import Exercises, Wrong, as_float, expect_close
+
+EXERCISES = Exercises()
 
 
 def waves(seed: int, n: int) -> Any:
@@ -36,6 +38,12 @@ def gradient_of(f: Callable[[complex], float], z: complex) -> complex:
     return complex(*((f(z + step) - f(z - step)) / (2 * h) for step in (h, 1j * h)))
 
 
+@EXERCISES(
+    "16.1", gradient_of, "A complex gradient consists of two real derivatives.",
+    "Perturb the real part by h, then the imaginary part. How do you write the second step?",
+    "z + 1j * h perturbs the imaginary part. Each derivative is a central difference, a real number.",
+    "complex((f(z + h) - f(z - h)) / (2 * h), (f(z + 1j * h) - f(z - 1j * h)) / (2 * h)).",
+)  # fmt: skip
 def grade_gradient_of(answer: Any) -> None:
     """Test functions whose gradients are known."""
     for name, f, right in (
@@ -55,6 +63,14 @@ def conj_product_rule(u: Any, a: Any, b: Any) -> tuple[Any, Any]:
     return u * b.conj(), (u * a).conj()
 
 
+@EXERCISES(
+    "16.2", conj_product_rule,
+    "A rule multiplies by the derivative; only an operand that was conjugated receives a conjugate.",
+    "Write dy for a small da and a small db, and put it into dL = Re(u dy).",
+    "dL = Re(u conj(b) da) + Re(u a conj(db)). The second term must have the form Re(... db).",
+    "A number and its conjugate have the same real part: Re(u a conj(db)) = Re(conj(u a) db).",
+    excluded=("grad", "vjp", "backward"),
+)  # fmt: skip
 def grade_conj_product_rule(answer: Any) -> None:
     """Compare both factors."""
     for n in (3, 1):
@@ -70,6 +86,13 @@ def rfft_rule(u: Any, n: int) -> Any:
     return mg.fft.fft(u, n=n).real
 
 
+@EXERCISES(
+    "16.3", rfft_rule, "A real operand receives the real part of the transposed matrix times u.",
+    "rfft(x) is the first half of the rows of F, times x. Which matrix do you multiply u by?",
+    "By the first half of the columns of F, since F.T = F. That is F times u with zeros for the other terms.",
+    "mg.fft.fft(u, n=n) appends the zeros. x is real, so take the real part.",
+    excluded=("grad", "vjp", "backward"),
+)  # fmt: skip
 def grade_rfft_rule(answer: Any) -> None:
     """Test even and odd lengths, and the smallest ones."""
     for n in (8, 7, 2, 1, 5):
@@ -84,6 +107,12 @@ def slope(x: Any, length: float) -> Any:
     return mg.fft.ifft(mg.fft.fft(x) * factors).real
 
 
+@EXERCISES(
+    "16.4", slope, "A derivative is a multiplication in terms of waves; its transpose is minus itself.",
+    "The derivative of exp(2 pi i k s / length) is a number times this function. Which number?",
+    "The number is 2 pi i k / length. Terms above n/2 belong to negative k: np.fft.fftfreq(n) * n lists all k.",
+    "mg.fft.ifft(mg.fft.fft(x) * factors).real, where factors is a complex128 tensor with 2 pi i k / length.",
+)  # fmt: skip
 def grade_slope(answer: Any) -> None:
     """Test waves on rings of several lengths, and the gradient: the transpose of a derivative is minus itself."""
     for n, length in ((16, 2 * np.pi), (15, 3.0), (9, 0.5)):
@@ -111,6 +140,12 @@ def frequency(s: Any) -> float:
     return float(w % (2 * np.pi))
 
 
+@EXERCISES(
+    "16.5", frequency, "The FFT finds the right valley, and a search inside it finds the digits.",
+    "Which frequencies does mg.fft.fft compare with? How far can the largest sum be from the nearest of them?",
+    "mg.fft.fft(s, n=8 * len(s)) compares with eight times as many. Start at its largest |term|.",
+    "Maximize log |sum s exp(-i w t)|^2 from there: Newton's method for w, or smaller and smaller grids.",
+)  # fmt: skip
 def grade_frequency(answer: Any) -> None:
     """Test noisy waves, one above pi, and a second wave that is weaker."""
     for w, weak, n in ((0.71, 0.0, 64), (5.93, 0.0, 50), (3.3, 0.6, 64), (1.234, 0.5, 33)):
@@ -122,52 +157,3 @@ def grade_frequency(answer: Any) -> None:
         if 1e-6 < abs(found - want) <= np.pi / n:
             raise Wrong(f"frequency of {n} values is {found:.7g}, which is near the peak; {want:.7g} was expected")
         expect_close(found, want, f"the frequency of {n} values", 1e-6)
-
-
-EXERCISES = {
-    "16.1": Exercise(
-        "A complex gradient consists of two real derivatives.",
-        (
-            "Perturb the real part by h, then the imaginary part. How do you write the second step?",
-            "z + 1j * h perturbs the imaginary part. Each derivative is a central difference, a real number.",
-            "complex((f(z + h) - f(z - h)) / (2 * h), (f(z + 1j * h) - f(z - 1j * h)) / (2 * h)).",
-        ),
-        grade_gradient_of, gradient_of,
-    ),
-    "16.2": Exercise(
-        "A rule multiplies by the derivative; only an operand that was conjugated receives a conjugate.",
-        (
-            "Write dy for a small da and a small db, and put it into dL = Re(u dy).",
-            "dL = Re(u conj(b) da) + Re(u a conj(db)). The second term must have the form Re(... db).",
-            "A number and its conjugate have the same real part: Re(u a conj(db)) = Re(conj(u a) db).",
-        ),
-        grade_conj_product_rule, conj_product_rule, excluded=("grad", "vjp", "backward"),
-    ),
-    "16.3": Exercise(
-        "A real operand receives the real part of the transposed matrix times u.",
-        (
-            "rfft(x) is the first half of the rows of F, times x. Which matrix do you multiply u by?",
-            "By the first half of the columns of F, since F.T = F. That is F times u with zeros for the other terms.",
-            "mg.fft.fft(u, n=n) appends the zeros. x is real, so take the real part.",
-        ),
-        grade_rfft_rule, rfft_rule, excluded=("grad", "vjp", "backward"),
-    ),
-    "16.4": Exercise(
-        "A derivative is a multiplication in terms of waves; its transpose is minus itself.",
-        (
-            "The derivative of exp(2 pi i k s / length) is a number times this function. Which number?",
-            "The number is 2 pi i k / length. Terms above n/2 belong to negative k: np.fft.fftfreq(n) * n lists all k.",
-            "mg.fft.ifft(mg.fft.fft(x) * factors).real, where factors is a complex128 tensor with 2 pi i k / length.",
-        ),
-        grade_slope, slope,
-    ),
-    "16.5": Exercise(
-        "The FFT finds the right valley, and a search inside it finds the digits.",
-        (
-            "Which frequencies does mg.fft.fft compare with? How far can the largest sum be from the nearest of them?",
-            "mg.fft.fft(s, n=8 * len(s)) compares with eight times as many. Start at its largest |term|.",
-            "Maximize log |sum s exp(-i w t)|^2 from there: Newton's method for w, or smaller and smaller grids.",
-        ),
-        grade_frequency, frequency,
-    ),
-}  # fmt: skip
