@@ -125,7 +125,7 @@ def family(declare: Callable[..., Any], **others: str) -> Callable[[FunctionType
     """Declare the functions of a family, such as `conv1d`, `conv2d` and `conv3d`, from the definition of one of them.
 
     The definition has the parameters `name` and `dims` after a `*`: the name of the function that a user calls, and the
-    number of dims in this name.  The public functions do not have them.
+    number of dims in a name such as `conv2d`.  The public functions do not have them.
 
     declare: the decorator of each function, such as `composed()`.
     others: the first half of the docstrings of the other functions, by name; they refer to the definition for the rest.
@@ -146,7 +146,7 @@ def member(definition: FunctionType, name: str, doc: str | None) -> FunctionType
     code, space = definition.__code__, definition.__globals__
     made = FunctionType(code, space, name, definition.__defaults__, definition.__closure__)
     made.__module__, made.__qualname__, made.__doc__ = definition.__module__, name, doc
-    made.__kwdefaults__ = {"name": name, "dims": int(name[-2])}
+    made.__kwdefaults__ = {"name": name, "dims": int(name[-2]) if name[-2].isdigit() else 0}
     made.__annotations__ = {key: text for key, text in definition.__annotations__.items() if key not in OWN}
     kept = [p for p in parameters_of(definition) if p.name not in OWN]
     made.declared_parameters = kept  # type: ignore[attr-defined]

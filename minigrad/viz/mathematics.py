@@ -7,7 +7,7 @@ a shape are shown by name, because a formula for single elements would not show 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 from unicodedata import normalize
@@ -116,10 +116,19 @@ def params_text(term: Term) -> str:
     return ", ".join(shown)
 
 
+Forms = dict[str, tuple[str, tuple[int, ...]]]
+
+
 class _Text:
     """Writes formulas as text."""
 
     equals = " = "
+    # For an op, the text with a place for each operand, the precedence of the text, and those that the places require.
+    forms: Forms = {
+        "neg": ("\u2212{}", (SIGN, SIGN)), "div": ("{} / {}", (PRODUCT, PRODUCT, SIGN)),
+        "pow": ("{}^{}", (POWER, WHOLE, WHOLE)), "square": ("{}\u00b2", (POWER, WHOLE)),
+        "turned": ("{}\u1d40", (POWER, WHOLE)), "where": ("({1} if {0} else {2})", (WHOLE, COMPARE, COMPARE, COMPARE)),
+    }  # fmt: skip
 
     def leaf(self, name: str) -> str:
         return name
@@ -133,13 +142,12 @@ class _Text:
             return self.leaf(names[id(term)])
         if not term.args:
             return self.inside(self.leaf(term.name), SIGN if term.name.startswith("-") else WHOLE, held)
-        how: Callable[..., tuple[str, int]] | None = getattr(self, f"_{term.name}", None)
-        if turned(term):
-            text, tight = self._turned(term, names)
+        form = self.forms.get("turned" if turned(term) else term.name)
+        if form is not None:
+            text, (tight, *parts) = form
+            text = text.format(*[self.write(arg, part, names) for arg, part in zip(term.args, parts, strict=True)])
         elif term.name in INFIX and len(term.args) == 2:
             text, tight = self.infix(term, names)
-        elif how is not None:
-            text, tight = how(term, names)
         else:
             text, tight = self.call(term, names), WHOLE
         return self.inside(text, tight, held)
@@ -162,32 +170,25 @@ class _Text:
         result = f".{term.result}" if term.result else ""
         return f"{name_of(term)}({', '.join([*args, *([more] if more else [])])}){result}"
 
-    def _neg(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        return "\u2212" + self.write(term.args[0], SIGN, names), SIGN
-
-    def _div(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        a, b = term.args
-        return f"{self.write(a, PRODUCT, names)} / {self.write(b, SIGN, names)}", PRODUCT
-
-    def _pow(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        a, b = term.args
-        return f"{self.write(a, WHOLE, names)}^{self.write(b, WHOLE, names)}", POWER
-
-    def _square(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        return f"{self.write(term.args[0], WHOLE, names)}\u00b2", POWER
-
-    def _turned(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        return f"{self.write(term.args[0], WHOLE, names)}\u1d40", POWER
-
-    def _where(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        condition, a, b = (self.write(arg, COMPARE, names) for arg in term.args)
-        return f"({a} if {condition} else {b})", WHOLE
-
 
 class _Markup(_Text):
     """Writes formulas as MathML."""
 
     equals = "<mo>=</mo>"
+    forms: Forms = {
+        "neg": ("<mo>\u2212</mo>{}", (SIGN, SIGN)),
+        "div": ("<mfrac>{}{}</mfrac>", (WHOLE, COMPARE, COMPARE)),
+        "pow": ("<msup>{}{}</msup>", (POWER, WHOLE, COMPARE)),
+        "square": ("<msup>{}<mn>2</mn></msup>", (POWER, WHOLE)),
+        "exp": ("<msup><mi>e</mi>{}</msup>", (POWER, COMPARE)),
+        "sqrt": ("<msqrt>{}</msqrt>", (WHOLE, COMPARE)),
+        "abs": ("<mo>|</mo>{}<mo>|</mo>", (WHOLE, COMPARE)),
+        "turned": ("<msup>{}<mi>T</mi></msup>", (POWER, WHOLE)),
+        "where": (
+            '<mo>{{</mo><mtable columnalign="left"><mtr><mtd>{1}</mtd><mtd><mtext>if </mtext>{0}</mtd></mtr>'
+            "<mtr><mtd>{2}</mtd><mtd><mtext>else</mtext></mtd></mtr></mtable>", (WHOLE, COMPARE, COMPARE, COMPARE),
+        ),
+    }  # fmt: skip
 
     def leaf(self, name: str) -> str:
         kind = "mn" if name.lstrip("-")[:1].isdigit() else "mi"
@@ -210,34 +211,3 @@ class _Markup(_Text):
         args += [f"<mtext>{escape(more)}</mtext>"] if more else []
         result = f"<mtext>.{escape(term.result)}</mtext>" if term.result else ""
         return f"<mi>{escape(name_of(term))}</mi>{OPEN}{'<mo>,</mo>'.join(args)}{CLOSE}{result}"
-
-    def _neg(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        return f"<mo>\u2212</mo>{self.write(term.args[0], SIGN, names)}", SIGN
-
-    def _div(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        above, below = (self.write(arg, COMPARE, names) for arg in term.args)
-        return f"<mfrac>{above}{below}</mfrac>", WHOLE
-
-    def _pow(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        return f"<msup>{self.write(term.args[0], WHOLE, names)}{self.write(term.args[1], COMPARE, names)}</msup>", POWER
-
-    def _square(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        return f"<msup>{self.write(term.args[0], WHOLE, names)}<mn>2</mn></msup>", POWER
-
-    def _exp(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        return f"<msup><mi>e</mi>{self.write(term.args[0], COMPARE, names)}</msup>", POWER
-
-    def _sqrt(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        return f"<msqrt>{self.write(term.args[0], COMPARE, names)}</msqrt>", WHOLE
-
-    def _abs(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        return f"<mo>|</mo>{self.write(term.args[0], COMPARE, names)}<mo>|</mo>", WHOLE
-
-    def _turned(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        return f"<msup>{self.write(term.args[0], WHOLE, names)}<mi>T</mi></msup>", POWER
-
-    def _where(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
-        condition, a, b = (self.write(arg, COMPARE, names) for arg in term.args)
-        rows = ((a, f"<mtext>if </mtext>{condition}"), (b, "<mtext>else</mtext>"))
-        cells = "".join(f"<mtr><mtd>{x}</mtd><mtd>{when}</mtd></mtr>" for x, when in rows)
-        return f'<mo>{{</mo><mtable columnalign="left">{cells}</mtable>', WHOLE

@@ -20,6 +20,7 @@ from minigrad.core.op import Spec
 from minigrad.core.roles import Int, Number
 from minigrad.core.shape import as_shape, normalize_dims
 from minigrad.declare.decorators import composed, public
+from minigrad.declare.variants import family
 from minigrad.ops.creation import as_numbers, computed, expect_float, expect_numbers
 from minigrad.ops.fourier.lines import Axes, Lengths, Norm, transform
 from minigrad.ops.shape.rearranging import roll
@@ -90,100 +91,44 @@ def ihfft(input: Tensor, n: Length = None, dim: Int = -1, norm: Norm = None) -> 
     return transform("ihfft", input, (n,), dim, norm, True, "real")
 
 
-@composed(method=False)
-def fft2(input: Tensor, s: Lengths = None, dim: Axes = (-2, -1), norm: Norm = None) -> Tensor:
-    """Return `fft` along each dim: see `fftn`, here with two dims."""
-    return transform("fft2", input, s, dim, norm, False, "complex")
+# Whether each transform has the sign and the factor of an inverse, and the terms that it takes or returns.
+KINDS = {
+    "fft": (False, "complex"), "ifft": (True, "complex"), "rfft": (False, "real"), "irfft": (True, "hermitian"),
+    "hfft": (False, "hermitian"), "ihfft": (True, "real"),
+}  # fmt: skip
 
 
-@composed(method=False)
-def fftn(input: Tensor, s: Lengths = None, dim: Axes = None, norm: Norm = None) -> Tensor:
+@family(
+    composed(method=False),
+    ifftn="Return `ifft` along each dim",
+    rfftn="Return `rfft` along the last dim, and then `fft` along the others",
+    irfftn="Return `ifft` along all dims but the last, and then `irfft` along the last",
+    hfftn="Return `fft` along all dims but the last, and then `hfft` along the last",
+    ihfftn="Return `ihfft` along the last dim, and then `ifft` along the others",
+)
+def fftn(input: Tensor, s: Lengths = None, dim: Axes = None, norm: Norm = None, *, name: str) -> Tensor:
     """Return `fft` along each dim.
 
     s: the length along each dim; -1 stands for the length of the input.
     dim: the dims, by default all of them, or the last ones if s is given.
     """
-    return transform("fftn", input, s, dim, norm, False, "complex")
+    return transform(name, input, s, dim, norm, *KINDS[name[:-1]])
 
 
-@composed(method=False)
-def ifft2(input: Tensor, s: Lengths = None, dim: Axes = (-2, -1), norm: Norm = None) -> Tensor:
-    """Return `ifft` along each dim: see `ifftn`, here with two dims."""
-    return transform("ifft2", input, s, dim, norm, True, "complex")
-
-
-@composed(method=False)
-def ifftn(input: Tensor, s: Lengths = None, dim: Axes = None, norm: Norm = None) -> Tensor:
-    """Return `ifft` along each dim.
-
-    s: the length along each dim; -1 stands for the length of the input.
-    dim: the dims, by default all of them, or the last ones if s is given.
-    """
-    return transform("ifftn", input, s, dim, norm, True, "complex")
-
-
-@composed(method=False)
-def rfft2(input: Tensor, s: Lengths = None, dim: Axes = (-2, -1), norm: Norm = None) -> Tensor:
-    """Return `rfft` along the last dim, and then `fft` along the others: see `rfftn`, here with two dims."""
-    return transform("rfft2", input, s, dim, norm, False, "real")
-
-
-@composed(method=False)
-def rfftn(input: Tensor, s: Lengths = None, dim: Axes = None, norm: Norm = None) -> Tensor:
-    """Return `rfft` along the last dim, and then `fft` along the others.
+@family(
+    composed(method=False),
+    ifft2="Return `ifftn` along two dims",
+    rfft2="Return `rfftn` along two dims",
+    irfft2="Return `irfftn` along two dims",
+    hfft2="Return `hfftn` along two dims",
+    ihfft2="Return `ihfftn` along two dims",
+)
+def fft2(input: Tensor, s: Lengths = None, dim: Axes = (-2, -1), norm: Norm = None, *, name: str) -> Tensor:
+    """Return `fftn` along two dims.
 
     s: the length along each dim; -1 stands for the length of the input.
-    dim: the dims, by default all of them, or the last ones if s is given.
     """
-    return transform("rfftn", input, s, dim, norm, False, "real")
-
-
-@composed(method=False)
-def irfft2(input: Tensor, s: Lengths = None, dim: Axes = (-2, -1), norm: Norm = None) -> Tensor:
-    """Return `ifft` along all dims but the last, and then `irfft` along the last: see `irfftn`, here with two dims."""
-    return transform("irfft2", input, s, dim, norm, True, "hermitian")
-
-
-@composed(method=False)
-def irfftn(input: Tensor, s: Lengths = None, dim: Axes = None, norm: Norm = None) -> Tensor:
-    """Return `ifft` along all dims but the last, and then `irfft` along the last.
-
-    s: the length along each dim; -1 stands for the length of the input.
-    dim: the dims, by default all of them, or the last ones if s is given.
-    """
-    return transform("irfftn", input, s, dim, norm, True, "hermitian")
-
-
-@composed(method=False)
-def hfft2(input: Tensor, s: Lengths = None, dim: Axes = (-2, -1), norm: Norm = None) -> Tensor:
-    """Return `fft` along all dims but the last, and then `hfft` along the last: see `hfftn`, here with two dims."""
-    return transform("hfft2", input, s, dim, norm, False, "hermitian")
-
-
-@composed(method=False)
-def hfftn(input: Tensor, s: Lengths = None, dim: Axes = None, norm: Norm = None) -> Tensor:
-    """Return `fft` along all dims but the last, and then `hfft` along the last.
-
-    s: the length along each dim; -1 stands for the length of the input.
-    dim: the dims, by default all of them, or the last ones if s is given.
-    """
-    return transform("hfftn", input, s, dim, norm, False, "hermitian")
-
-
-@composed(method=False)
-def ihfft2(input: Tensor, s: Lengths = None, dim: Axes = (-2, -1), norm: Norm = None) -> Tensor:
-    """Return `ihfft` along the last dim, and then `ifft` along the others: see `ihfftn`, here with two dims."""
-    return transform("ihfft2", input, s, dim, norm, True, "real")
-
-
-@composed(method=False)
-def ihfftn(input: Tensor, s: Lengths = None, dim: Axes = None, norm: Norm = None) -> Tensor:
-    """Return `ihfft` along the last dim, and then `ifft` along the others.
-
-    s: the length along each dim; -1 stands for the length of the input.
-    dim: the dims, by default all of them, or the last ones if s is given.
-    """
-    return transform("ihfftn", input, s, dim, norm, True, "real")
+    return transform(name, input, s, dim, norm, *KINDS[name[:-1]])
 
 
 # ---- frequencies and orders -----------------------------------------------------------------------------------------
