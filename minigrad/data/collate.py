@@ -23,21 +23,13 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
     batch: Samples with the same structure: tensors, arrays, numbers, strings, and mappings and sequences of these.
 
-    Returns
-    -------
-    Any
-        Tensors and arrays are stacked. Floats become a float64 tensor, ints an int64 tensor, and bools a bool tensor.
-        Strings and bytes remain a list or tuple.  Mappings and named tuples keep their class; a tuple becomes a list,
-        as in PyTorch.
+    Returns: Tensors and arrays are stacked. Floats become a float64 tensor, ints an int64 tensor, and bools a bool
+    tensor. Strings and bytes remain a list or tuple.  Mappings and named tuples keep their class; a tuple becomes a
+    list, as in PyTorch.
 
-    Raises
-    ------
-    ArgumentError
-        If there are no samples, or if the samples have different structures or unsupported types.  For other types,
-        write your own `collate_fn`.
+    Raises ArgumentError if there are no samples, or if the samples have different structures or unsupported types. For
+    other types, write your own `collate_fn`.
 
-    Examples
-    --------
     >>> mg.data.default_collate([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}])
     {'x': tensor([1, 2]), 'name': ['a', 'b']}
     """

@@ -32,55 +32,34 @@ AHEAD = 2  # number of batches that are requested from each worker in advance, a
 class DataLoader(Generic[T_co]):
     """Iterate over the batches of a dataset, which the calling process or worker processes make.
 
-    Parameters
-    ----------
-    dataset : Dataset, array or tensor
-        An object with `ds[i]` and `len(ds)`, or an IterableDataset.  Arrays, tensors, and datasets with
-        `__getbatch__(indices)`, such as TensorDataset, make whole batches, with one launch per tensor.
-    batch_size : int or None, default 1
-        Number of samples per batch. With None, single samples are returned.
-    shuffle : bool, optional
-        Whether the samples are permuted at random in each epoch.
-    sampler : Sampler or iterable of int, optional
-        Indices of the samples in their order; an alternative to `shuffle`.
-    batch_sampler : Sampler or iterable of list, optional
-        List of indices for each batch; an alternative to batch_size, shuffle, sampler and drop_last.
-    num_workers : int, default 0
-        Number of processes that make batches. With 0, the calling process makes the batches, which is faster if the
-        samples take little time.
-    collate_fn : callable, optional
-        Function that combines a list of samples into a batch; by default `default_collate`.
-    pin_memory : bool, default False
-        Whether tensors are copied to pinned memory, for the device `pin_memory_device`.
-    drop_last : bool, default False
-        Whether to drop a last batch that has fewer samples.
-    timeout : float, default 0
-        Time limit in seconds for a batch from a worker; 0 means that there is no limit.
-    worker_init_fn : callable, optional
-        Function that is called once in each worker, with the worker's index.
-    multiprocessing_context : str or context, optional
-        Start method of the workers: "forkserver", which is the default if it is available, or "spawn".
-    generator : Generator, optional
-        Generator that draws a random key for each epoch; by default the generator of `mg.manual_seed`. The key
-        determines the permutation and the random numbers of the epoch.
-    prefetch_factor : int, optional
-        Number of batches that each worker makes in advance; 2 by default.
-    persistent_workers : bool, default False
-        Whether the workers stay alive for the next epoch.
-    pin_memory_device : str, default ""
-        Device for which memory is pinned, see `pin_memory`.
-    in_order : bool, default True
-        Whether batches are returned in the order of the sampler. If False, they are returned as soon as they are ready.
+    dataset (Dataset, array or tensor): An object with `ds[i]` and `len(ds)`, or an IterableDataset.  Arrays, tensors,
+    and datasets with `__getbatch__(indices)`, such as TensorDataset, make whole batches, with one launch per tensor.
+    batch_size: Number of samples per batch. With None, single samples are returned.
+    shuffle: Whether the samples are permuted at random in each epoch.
+    sampler (Sampler or iterable of int): Indices of the samples in their order; an alternative to `shuffle`.
+    batch_sampler (Sampler or iterable of list): List of indices for each batch; an alternative to batch_size, shuffle,
+    sampler and drop_last.
+    num_workers: Number of processes that make batches. With 0, the calling process makes the batches, which is faster
+    if the samples take little time.
+    collate_fn: Function that combines a list of samples into a batch; by default `default_collate`.
+    pin_memory: Whether tensors are copied to pinned memory, for the device `pin_memory_device`.
+    drop_last: Whether to drop a last batch that has fewer samples.
+    timeout: Time limit in seconds for a batch from a worker; 0 means that there is no limit.
+    worker_init_fn: Function that is called once in each worker, with the worker's index.
+    multiprocessing_context (str or context): Start method of the workers: "forkserver", which is the default if it is
+    available, or "spawn".
+    generator: Generator that draws a random key for each epoch; by default the generator of `mg.manual_seed`. The key
+    determines the permutation and the random numbers of the epoch.
+    prefetch_factor: Number of batches that each worker makes in advance; 2 by default.
+    persistent_workers: Whether the workers stay alive for the next epoch.
+    pin_memory_device: Device for which memory is pinned, see `pin_memory`.
+    in_order: Whether batches are returned in the order of the sampler. If False, they are returned as soon as they are
+    ready.
 
-    Raises
-    ------
-    ArgumentError
-        If two arguments exclude each other, such as `shuffle=True` and `sampler`, or if a number is out of range.
-    WorkerError
-        During iteration: if a worker dies or takes longer than `timeout`.
+    Raises ArgumentError if two arguments exclude each other, such as `shuffle=True` and `sampler`, or if a number is
+    out of range.
+    Raises WorkerError if a worker dies or takes longer than `timeout`, during iteration.
 
-    Notes
-    -----
     Before each batch, the default generators of Python, NumPy and minigrad are seeded with the key of the epoch and the
     index of the batch.  With 0 workers, the states of the generators are restored after the batch.  So the code of a
     dataset draws the same random numbers for any number of workers, and does not change the random numbers of the
@@ -90,8 +69,6 @@ class DataLoader(Generic[T_co]):
     Workers are started by "forkserver" or "spawn".  Both methods pickle the dataset, and both require that a script
     starts its work inside `if __name__ == "__main__":`.
 
-    Examples
-    --------
     >>> loader = mg.data.DataLoader(mg.data.TensorDataset(mg.arange(5)), batch_size=2)
     >>> [x.tolist() for (x,) in loader], len(loader)
     ([[0, 1], [2, 3], [4]], 3)

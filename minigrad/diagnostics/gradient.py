@@ -31,14 +31,9 @@ DEBUG = "run the program under mg.debug() to see where gradients are cut"
 class Explanation(Page):
     """Explain the value of a gradient; `print` shows the explanation as text.
 
-    Parameters
-    ----------
-    kind : str
-        "none", "zero", "nan", "inf" or "flows".
-    what : str
-        First sentence: which gradient is explained, and its value.
-    reasons : tuple of str
-        The reasons, one sentence each.
+    kind: "none", "zero", "nan", "inf" or "flows".
+    what: First sentence: which gradient is explained, and its value.
+    reasons: The reasons, one sentence each.
     """
 
     kind: str
@@ -56,23 +51,15 @@ class Explanation(Page):
 def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
     """Explain why the gradient of y with respect to x has its value, or why there is none.
 
-    Parameters
-    ----------
-    x : Tensor
-        Input whose gradient is explained.
-    y : Tensor, optional
-        Output of the computation; the incoming gradient is ones. By default, y is the newest result that was computed
-        from x and still exists, which requires `mg.debug()`.
+    x: Input whose gradient is explained.
+    y: Output of the computation; the incoming gradient is ones. By default, y is the newest result that was computed
+    from x and still exists, which requires `mg.debug()`.
 
-    Returns
-    -------
-    Explanation
-        The explanation: `kind` is "none", "zero", "nan", "inf" or "flows", and `reasons` has one sentence per reason.
+    Returns: The explanation: `kind` is "none", "zero", "nan", "inf" or "flows", and `reasons` has one sentence per
+    reason.
 
-    Raises
-    ------
-    GradientError
-        If `y` is missing and cannot be found, or if its graph was freed by a backward pass without `retain_graph`.
+    Raises GradientError if `y` is missing and cannot be found, or if its graph was freed by a backward pass without
+    `retain_graph`.
     """
     expect_tensors("explain_grad", x, *([] if y is None else [y]))
     called = getattr(x, "name", None)

@@ -66,16 +66,11 @@ class Row:
 class Tape(Page, Sequence[Row]):
     """List the recorded ops from which a tensor was computed, the oldest first.
 
-    Parameters
-    ----------
-    what : str
-        Description of the tensor.
-    rows : Sequence[Row]
-        One row per op.
-    ledger : Ledger
-        Memory of the graph.
-    peak : int, optional
-        Largest number of bytes that a backward pass uses in addition to the bytes in use before it; None if not timed.
+    what: Description of the tensor.
+    rows: One row per op.
+    ledger: Memory of the graph.
+    peak: Largest number of bytes that a backward pass uses in addition to the bytes in use before it; None if not
+    timed.
     """
 
     def __init__(self, what: str, rows: Sequence[Row], ledger: Ledger, peak: int | None = None) -> None:

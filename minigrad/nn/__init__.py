@@ -21,6 +21,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in LATER:
         result = globals()[name] = getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
+        document_all({name: result})
         return result
     if name in ABOVE:
         result = globals()[name] = defined_above(ABOVE[name], name)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.autodiff.engine import grad
+from minigrad.declare.manual import document_all
 from minigrad.nn import functional as F
 from minigrad.ops.creation import zeros
 from minigrad.runtime.recording import enable_grad
@@ -13,21 +14,12 @@ from minigrad.runtime.tensor import Tensor
 
 DOC = """Return the gradient of the {operand} of `{name}`.
 
-Parameters
-----------
-{operand}_size : sequence of int
-    Shape of the {operand}.
-{other} : Tensor
-    The {other}.
-grad_output : Tensor
-    Gradient of the result.
-stride, padding, dilation, groups
-    As for `{name}`.
+{operand}_size (sequence of int): Shape of the {operand}.
+{other}: The {other}.
+grad_output: Gradient of the result.
+stride, padding, dilation and groups: As for `{name}`.
 
-Returns
--------
-Tensor
-    Gradient in the shape `{operand}_size`. It is differentiable with respect to `{other}` and `grad_output`.
+Returns: Gradient in the shape `{operand}_size`. It is differentiable with respect to `{other}` and `grad_output`.
 """
 
 
@@ -68,3 +60,4 @@ def pulled(name: str, operands: tuple[Tensor, Tensor], which: int, grad_output: 
 conv1d_input, conv1d_weight = both_gradients("conv1d")
 conv2d_input, conv2d_weight = both_gradients("conv2d")
 conv3d_input, conv3d_weight = both_gradients("conv3d")
+document_all(globals())

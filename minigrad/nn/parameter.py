@@ -254,12 +254,8 @@ class UninitializedParameter(Uninitialized, Var):
 class UninitializedBuffer(Uninitialized):
     """Create a buffer of a lazy module whose shape is set later, by `materialize`.
 
-    Parameters
-    ----------
-    device, dtype : optional
-        Device and dtype of the future memory; by default the default device and the default float dtype.
-    persistent : bool, default True
-        Whether `state_dict` contains the buffer.
+    device and dtype: Device and dtype of the future memory; by default the default device and the default float dtype.
+    persistent: Whether `state_dict` contains the buffer.
     """
 
     __slots__ = ()

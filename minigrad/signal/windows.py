@@ -24,25 +24,14 @@ from minigrad.runtime.tensor import Tensor
 
 TEXT = """{}
 
-Parameters
-----------
-M : int
-    Number of elements.
-{}sym : bool, default True
-    Whether the window is symmetric, for filters; otherwise it is one period of a periodic window, for spectra.
-dtype : dtype, optional
-    A floating dtype; the default float if None.
-layout : optional
-    Has no effect, because all tensors are dense.
-device : device, optional
-    Device of the result; the default device if None.
-requires_grad : bool, default False
-    Whether the result is a leaf that requires a gradient.
+M: Number of elements.
+{}sym: Whether the window is symmetric, for filters; otherwise it is one period of a periodic window, for spectra.
+dtype: A floating dtype; the default float if None.
+layout: Has no effect, because all tensors are dense.
+device: Device of the result; the default device if None.
+requires_grad: Whether the result is a leaf that requires a gradient.
 
-Returns
--------
-Tensor
-    A vector of M elements, the largest of which is about 1; for M = 1, its element is 1.
+Returns: A vector of M elements, the largest of which is about 1; for M = 1, its element is 1.
 """
 
 
@@ -69,11 +58,11 @@ def window(**texts: str) -> Callable[[Callable[..., Any]], Callable[..., Tensor]
             values = np.ones(1) if M == 1 else shape(np.arange(M), last, **named)
             return creation.leaf(creation.tensor(values, dtype=kind, device=device), requires_grad)
 
-        described = "".join(f"{p.name} : {text}\n" for p, text in zip(own, texts.values(), strict=True))
+        described = "".join(f"{p.name}: {text}\n" for p, text in zip(own, texts.values(), strict=True))
         make.__name__ = make.__qualname__ = name
         make.__doc__ = TEXT.format(shape.__doc__, described)
         m, *rest = list(inspect.signature(make).parameters.values())[:-1]
-        make.__signature__ = inspect.Signature([m, *own, *rest])  # type: ignore[attr-defined]
+        make.__signature__ = inspect.Signature([m, *own, *rest], return_annotation="Tensor")  # type: ignore[attr-defined]
         return make
 
     return declare
@@ -110,21 +99,21 @@ def cosine(k: Any, last: int) -> Any:
 
 
 @window(
-    center="float, optional\n    Position of the maximum, for a periodic window; the middle if None.",
-    tau="float, default 1.0\n    Decay length.",
+    center="Position of the maximum, for a periodic window; the middle if None.",
+    tau="Decay length.",
 )
 def exponential(k: Any, last: int, *, center: float | None = None, tau: float = 1.0) -> Any:
     """Return exp(-|k - center| / tau) at the positions k."""
     return np.exp(-np.abs(k - (last / 2 if center is None else center)) / width("exponential: tau", tau))
 
 
-@window(std="float, default 1.0\n    Standard deviation.")
+@window(std="Standard deviation.")
 def gaussian(k: Any, last: int, *, std: float = 1.0) -> Any:
     """Return a Gaussian bell."""
     return np.exp(-0.5 * ((k - last / 2) / width("gaussian: std", std)) ** 2)
 
 
-@window(a="sequence of float\n    Coefficients, from that of the constant.")
+@window(a="Coefficients, from that of the constant.")
 def general_cosine(k: Any, last: int, *, a: Sequence[float]) -> Any:
     """Return a sum of cosines with alternating signs."""
     if not isinstance(a, Sequence) or not a:
@@ -132,7 +121,7 @@ def general_cosine(k: Any, last: int, *, a: Sequence[float]) -> Any:
     return cosines(k, last, a)
 
 
-@window(alpha="float, default 0.54\n    Coefficient of the constant.")
+@window(alpha="Coefficient of the constant.")
 def general_hamming(k: Any, last: int, *, alpha: float = 0.54) -> Any:
     """Return alpha - (1 - alpha) * cos(2*pi*k/(M - 1))."""
     return cosines(k, last, [alpha, 1 - alpha])
@@ -150,7 +139,7 @@ def hann(k: Any, last: int) -> Any:
     return cosines(k, last, [0.5, 0.5])
 
 
-@window(beta="float, default 12.0\n    Shape.")
+@window(beta="Shape.")
 def kaiser(k: Any, last: int, *, beta: float = 12.0) -> Any:
     """Return the Kaiser window, i0(beta * sqrt(1 - t**2)) / i0(beta) for t from -1 to 1."""
     return memory.kaiser(2 * k / last - 1, beta)

@@ -151,34 +151,21 @@ def compare(
 ) -> Report:
     """Run a function with minigrad and with another library, and compare every value and gradient.
 
-    Parameters
-    ----------
-    function : callable
-        Function of the inputs.  If its first parameter is named `lib`, this parameter receives the module of the
-        library.
-    other : str or module
-        "torch", "jax", "numpy", the name of another module, or a module.
-    *inputs : array_like
-        Inputs as NumPy arrays or values that NumPy converts.  Gradients are compared for floating inputs.
-    rtol : float, default 1e-5
-        Tolerance relative to the largest finite magnitude in the other library's array.
-    atol : float, default 1e-6
-        Absolute tolerance: two elements may differ by at most atol + rtol * largest magnitude.
+    function: Function of the inputs.  If its first parameter is named `lib`, this parameter receives the module of the
+    library.
+    other (str or module): "torch", "jax", "numpy", the name of another module, or a module.
+    inputs (array_like): Inputs as NumPy arrays or values that NumPy converts.  Gradients are compared for floating
+    inputs.
+    rtol: Tolerance relative to the largest finite magnitude in the other library's array.
+    atol: Absolute tolerance: two elements may differ by at most atol + rtol * largest magnitude.
 
-    Returns
-    -------
-    Report
-        The comparison of each value, result and gradient; `print` shows it as text.
+    Returns: The comparison of each value, result and gradient; `print` shows it as text.
 
-    Raises
-    ------
-    CompareError
-        If a value, a shape or a gradient differs.  The error describes the first value or shape that differs, in the
-        order of the computation; if only gradients differ, it describes the first gradient in the order of the backward
-        pass.
-    ArgumentError
-        If `other` is not a library or is not installed, or if the function reads an attribute that the module or the
-        arrays of the other library lack.
+    Raises CompareError if a value, a shape or a gradient differs. The error describes the first value or shape that
+    differs, in the order of the computation; if only gradients differ, it describes the first gradient in the order of
+    the backward pass.
+    Raises ArgumentError if `other` is not a library or is not installed, or if the function reads an attribute that the
+    module or the arrays of the other library lack.
     """
     mine = sys.modules["minigrad"]
     ours = Torch(mine)

@@ -115,27 +115,17 @@ def gradcheck(
     backward: Whether to check reverse mode.  With False, forward mode alone is compared with difference quotients along
     random directions, so the function needs no backward pass.
 
-    Raises
-    ------
-    GradcheckError
-        If a gradient differs, or if two calls at the same point differ.  The attribute `report` of the error contains
-        the result of the comparison.
-    DTypeError
-        If a Var has another dtype.
-    GradientError
-        If no input is a Var, or if a mode in `modes` is not supported.
-    ArgumentError
-        If `modes` contains an unknown name.
+    Raises GradcheckError if a gradient differs, or if two calls at the same point differ. The attribute `report` of the
+    error contains the result of the comparison.
+    Raises DTypeError if a Var has another dtype.
+    Raises GradientError if no input is a Var, or if a mode in `modes` is not supported.
+    Raises ArgumentError if `modes` contains an unknown name.
 
-    Gradient
-    --------
-    A kink is a point where the derivative from the left differs from the derivative from the right. If the gradient at
-    a kink differs from the central difference, the gradients a small distance to the left and to the right are compared
-    instead, and `report.kinks` lists the kink. At 0, the gradient of `abs` equals the central difference, so this kink
-    is not listed.
+    Gradient: A kink is a point where the derivative from the left differs from the derivative from the right. If the
+    gradient at a kink differs from the central difference, the gradients a small distance to the left and to the right
+    are compared instead, and `report.kinks` lists the kink. At 0, the gradient of `abs` equals the central difference,
+    so this kink is not listed.
 
-    Notes
-    -----
     For each element, |analytic - numeric| <= atol + rtol * |numeric| + r must hold, where r is the rounding error of
     the function divided by the step.
 
