@@ -157,7 +157,6 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
     parameters are then the names of the operands.
     finish: Scalar function that computes the result from the final accumulators, or from these and the number of
     elements.
-    mean: Whether to divide the final accumulator by the number of elements.
     outputs: Names of several results, which `finish` returns; without `finish` they are the accumulators. The result
     dtype, calls, `out=` and rules are then as for `elementwise` with several results.
     """
@@ -280,7 +279,6 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     The parameters `vjp`, `linear`, `jvp` and `batch` are those of `elementwise`, without "derived".
 
     dtype: Function of (op, specs, **params) that returns the dtype of the result.
-    shape: Function of (op, *specs, **params) that returns the shape of the result.
     joint: Joint VJP rule, which returns a tuple of all gradients. A backward pass uses the joint rule if every operand
     requires a gradient. If the joint rule has the keyword-only parameter `asked`, a tuple with one boolean per operand,
     the backward pass always uses the joint rule. The rule must then return None for operands whose boolean is False,

@@ -31,7 +31,6 @@ KNOWN = ("numpy", "torch", "jax")  # the libraries whose packages have their nam
 class CompareError(MinigradError, AssertionError):
     """Report that values or gradients differ between two libraries.
 
-    message: Text of the error.
     facts: Attributes of the error: `what` is the name of the value, `line` is the line of code that computed the value,
     and `ours` and `theirs` are the values of minigrad and of the other library.
     """

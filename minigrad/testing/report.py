@@ -92,7 +92,6 @@ class Argument:
 class Report(Page):
     """Store the result of a gradient check; `print` shows it as text.
 
-    name: Name of the check.
     arguments: Comparison of each argument.
     checks (list): Pairs of a property that the modes must have, as text, and whether the modes have this property.
     notes: Comparisons that were not made, with the reasons.

@@ -69,7 +69,6 @@ def sort(backend, values, indices, input: Tensor, dim: Dim = -1, descending: Fla
     """Return the elements sorted along `dim`, and their positions in the input, as (values, indices).
 
     nan counts as the largest element.
-    descending: whether the largest element is first.
     stable: has no effect, because sorting is always stable.
     Gradient: each input element receives the g of its sorted value.
     """
@@ -84,7 +83,6 @@ def topk(
 
     If elements are tied, the first positions are selected.  nan counts as the largest element.
 
-    largest: whether to return the largest elements, instead of the smallest.
     sorted: has no effect; the result is always sorted, with the largest (or smallest) element first.
     Gradient: g, added at the position of each value in the input.
     Raises ArgumentError if k exceeds the number of elements.
@@ -112,7 +110,6 @@ def searchsorted(
     Shapes: sorted_sequence is one row for all elements of input, or has one row along the last dim for each row of
     input.
     out_int32: whether the result has the dtype int32 instead of int64.
-    right: whether a position is after equal elements, instead of before them.
     side: "left" or "right"; "right" has the effect of right=True.
     sorter: the positions that sort the rows, as returned by `argsort`, for rows that are not sorted.
     Not differentiable.

@@ -50,7 +50,6 @@ def relu6(x):
 def leaky_relu(input, negative_slope=0.01):
     """Return input where it is positive, otherwise negative_slope * input.
 
-    inplace: whether to write the result into the input, which is then returned.
     Gradient: g where input > 0, and g*negative_slope where input <= 0.
     """
     return input if input > 0 else negative_slope * input
@@ -68,7 +67,6 @@ def leaky_relu(input, negative_slope=0.01):
 def elu(input, alpha=1.0):
     """Return input where it is positive, otherwise alpha * (exp(input) - 1).
 
-    inplace: whether to write the result into the input, which is then returned.
     Gradient: g where input > 0, and g*alpha*exp(input) where input <= 0.
     """
     return input if input > 0 else alpha * math.expm1(input)
@@ -91,7 +89,6 @@ def fading(input, alpha):
 def celu(input, alpha=1.0):
     """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1).
 
-    inplace: whether to write the result into the input, which is then returned.
     Gradient: g where input >= 0, and g*exp(input/alpha) where input < 0.  Source: Barron, arXiv 1704.07483.
     """
     return input if input > 0 else alpha * math.expm1(input / alpha)
@@ -160,7 +157,6 @@ def rrelu(
     """Return input where it is positive, otherwise input times a factor.
 
     In training, the factor is a random value in [lower, upper) for each element; otherwise it is (lower + upper) / 2.
-    inplace: whether to write the result into the input, which is then returned.
     Gradient: g where input > 0, and g times the factor where input <= 0.
     Source: Xu and others, arXiv 1505.00853.  Raises ArgumentError unless lower <= upper.
     """

@@ -49,7 +49,6 @@ def ctc_loss(
     input_lengths: Number of time steps of each sequence, N values of at most T.
     target_lengths: Number of labels of each sequence, N values. If `targets` has the labels of several sequences in one
     vector, a tensor is read on the host; `mg.jit` then needs a sequence of int.
-    blank: Class that stands for no label.
     reduction: "none", "sum" or "mean". The mean first divides each loss by the length of its target, at least 1.
     zero_infinity: Whether an infinite loss and its gradient are replaced by 0. A loss is infinite if the target is too
     long for its input.

@@ -33,7 +33,6 @@ def dropout(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace:
     """Set each element to 0 with probability p, and divide the other elements by 1 - p.
 
     If training is False or p is 0, the result is the input itself.  If p is 1, all elements become 0.
-    inplace: whether to write the result into the input, which is then returned.
     Gradient: g/(1 - p) for an element that was kept, otherwise 0.
     Raises ArgumentError for p outside [0, 1], DTypeError for an input that is not a float tensor.
     """

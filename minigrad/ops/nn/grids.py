@@ -114,9 +114,6 @@ def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
     """Call `nn.functional.grid_sample` with ints for the modes.
-
-    interpolation_mode: 0 for "bilinear", 1 for "nearest", 2 for "bicubic".
-    padding_mode: 0 for "zeros", 1 for "border", 2 for "reflection".
     """
     Choice(0, 1, 2).expect("grid_sampler", interpolation_mode=interpolation_mode, padding_mode=padding_mode)
     return grid_sample(input, grid, MODES[interpolation_mode], PADDINGS[padding_mode], align_corners)

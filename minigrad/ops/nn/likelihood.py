@@ -142,7 +142,6 @@ def kl_div(
     The input contains log-probabilities.  Where a target probability is 0, the term is 0.
     reduction: "mean", "sum", "none" or "batchmean". "batchmean" divides the sum by the length of the first dim; for
     rows that are distributions, this is the mean divergence.
-    log_target: whether the target contains logarithms of probabilities.
     Gradient: for input, -g*target, or with log_target=True, -g*exp(target).
     """
     rows = reduction == "batchmean" and size_average is None and reduce is None

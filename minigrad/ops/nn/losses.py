@@ -126,7 +126,6 @@ def cross_entropy(
     reduction: "none", "sum" or "mean". For class indices, a mean is divided by the sum of the weights of the classes
     that count; for probabilities, it is divided by the number of rows.
     size_average, reduce: PyTorch's older forms of `reduction`.
-    label_smoothing: the share of the target that is distributed evenly over all classes.
     Gradient: for input, without weights, g*(softmax(input) - target), with a class index as a one-hot vector.
     Raises IndexOutOfRange for a class that does not exist.
     """
