@@ -24,8 +24,9 @@ import numpy as np
 from minigrad.autodiff.grads import GradStore
 from minigrad.config import OfContext, settings
 from minigrad.core.dtype import bool_, default_float, int64
+from minigrad.core.roles import Choice
 from minigrad.declare.advice import defined_above
-from minigrad.errors import ArgumentError, MinigradError
+from minigrad.errors import MinigradError
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
@@ -73,10 +74,7 @@ def printoptions(
 
 def changed(precision: Any, threshold: Any, edgeitems: Any, linewidth: Any, profile: str | None) -> dict[str, Any]:
     """Return the options of a profile, updated with the options that are not None."""
-    if profile is not None and profile not in PROFILES:
-        raise ArgumentError(
-            f"set_printoptions: profile must be one of {', '.join(PROFILES)}, got {profile!r}; pass profile='default'"
-        )
+    Choice(*PROFILES, None).expect("set_printoptions", profile=profile)
     own = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     return PROFILES.get(profile or "", {}) | {name: value for name, value in own.items() if value is not None}
 

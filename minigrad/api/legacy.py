@@ -14,9 +14,9 @@ from minigrad.core import dtype as dtypes
 from minigrad.core.device import default_device
 from minigrad.core.dtype import DType
 from minigrad.core.formats import MemoryFormat
+from minigrad.core.roles import Choice
 from minigrad.core.shape import Size as Size
 from minigrad.declare.names import MG, namespaces
-from minigrad.errors import ArgumentError
 from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.shape.joining import cat
 from minigrad.runtime.tensor import Tensor
@@ -98,11 +98,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
     Raises ArgumentError if debug_mode is not 0, 1, 2, "default", "warn" or "error".
     """
-    if debug_mode not in (0, 1, 2, "default", "warn", "error"):
-        raise ArgumentError(
-            f"set_deterministic_debug_mode: expected 0, 1, 2, 'default', 'warn' or 'error', got {debug_mode!r}; pass "
-            "'error', for example"
-        )
+    Choice(0, 1, 2, "default", "warn", "error").expect("set_deterministic_debug_mode", debug_mode=debug_mode)
 
 
 def get_float32_matmul_precision() -> str:
@@ -132,8 +128,4 @@ def set_float32_matmul_precision(precision: str) -> None:
 
     Raises ArgumentError if precision is not 'highest', 'high' or 'medium'.
     """
-    if precision not in ("highest", "high", "medium"):
-        raise ArgumentError(
-            f"set_float32_matmul_precision: expected 'highest', 'high' or 'medium', got {precision!r}; pass 'high', "
-            "for example"
-        )
+    Choice("highest", "high", "medium").expect("set_float32_matmul_precision", precision=precision)

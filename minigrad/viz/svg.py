@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from minigrad.api.page import LIGHT, darkened
-from minigrad.errors import ArgumentError
+from minigrad.core.roles import Choice
 from minigrad.viz.layered import Arrangement, Point, arrange
 from minigrad.viz.picture import INK, MONO, SANS, box, drawing, element, escaped, label, number
 
@@ -99,11 +99,7 @@ def draw(
     True
     """
     for node in nodes:
-        if node.kind not in KINDS:
-            raise ArgumentError(
-                f"draw: the kind of a node must be one of {', '.join(KINDS)}, got {node.kind!r} for the node "
-                f"{node.id!r}; change its kind"
-            )
+        Choice(*KINDS, advice="change its kind").expect("draw", **{f"the kind of the node {node.id!r}": node.kind})
     sizes = {node.id: _size(node) for node in nodes}
     gaps = _gaps(edges)
     for id_, gap in gaps.items():  # a box must be so wide that every arrow into it meets it

@@ -111,7 +111,7 @@ def test_every_kind_has_a_look_of_its_own():
 
 
 def test_an_unknown_kind_is_refused_by_name():
-    with pytest.raises(ArgumentError, match=r"must be one of op, var.*, got 'cloud' for the node 'n'"):
+    with pytest.raises(ArgumentError, match=r"the kind of the node 'n' must be 'op', 'var'.*, got 'cloud'"):
         draw([Node("n", "n", "cloud")])
 
 

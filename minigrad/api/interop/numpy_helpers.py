@@ -12,6 +12,7 @@ import numpy as np
 from minigrad.api.interop import array_api
 from minigrad.api.interop.arrays import shared_array
 from minigrad.core.dtype import promote
+from minigrad.core.roles import Choice
 from minigrad.declare.names import MG, namespaces
 from minigrad.errors import ArgumentError
 from minigrad.ops.comparison import as_tensor
@@ -191,11 +192,7 @@ def padded_by(a: Tensor, width: Any, mode: str, values: Any) -> Tensor:
 
     Raises ArgumentError for the other modes of NumPy, which compute new values.
     """
-    if mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):
-        raise ArgumentError(
-            f"np.pad: mode must be 'constant', 'edge', 'reflect', 'symmetric' or 'wrap' for tensors, got {mode!r}",
-            op="pad",
-        )
+    Choice("constant", "edge", "reflect", "symmetric", "wrap").expect("np.pad", mode=mode)
     numbers = np.broadcast_to(np.asarray(values), (a.ndim, 2)).tolist()
     for dim, (before, after) in enumerate(np.broadcast_to(np.asarray(width), (a.ndim, 2)).tolist()):
         if mode == "constant":

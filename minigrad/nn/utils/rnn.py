@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.core.dtype import DType, float16, float32, float64, int8, int16, int32, int64, uint8
+from minigrad.core.roles import Choice
 from minigrad.declare.manual import document_all
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.creation import from_numpy, full
@@ -142,11 +143,7 @@ def pad_sequence(
     [[1, 2], [3, 0]]
     """
     each: list[Any] = list(sequences)
-    if padding_side not in ("left", "right"):
-        raise ArgumentError(
-            f"pad_sequence: padding_side must be 'left' or 'right', got {padding_side!r}; pass padding_side='right', "
-            "for example"
-        )
+    Choice("right", "left").expect("pad_sequence", padding_side=padding_side)
     if not each or any(x.ndim == 0 or x.shape[1:] != each[0].shape[1:] for x in each):
         shapes = ", ".join(map(describe, each[:4])) or "no sequences"
         raise ShapeError(

@@ -113,8 +113,7 @@ def affine_grid(theta: Annotated[Tensor, Floating], size: Shape, align_corners: 
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """Call `nn.functional.grid_sample` with ints for the modes.
-    """
+    """Call `nn.functional.grid_sample` with ints for the modes."""
     Choice(0, 1, 2).expect("grid_sampler", interpolation_mode=interpolation_mode, padding_mode=padding_mode)
     return grid_sample(input, grid, MODES[interpolation_mode], PADDINGS[padding_mode], align_corners)
 

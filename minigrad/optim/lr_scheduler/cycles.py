@@ -78,11 +78,9 @@ class CyclicLR(WithMomentum):
         up = float(step_size_up)
         self.total_size = up + (up if step_size_down is None else float(step_size_down))
         self.step_ratio = up / self.total_size
-        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise ArgumentError(
-                f"CyclicLR: mode must be 'triangular', 'triangular2' or 'exp_range', got {mode!r}; pass scale_fn for "
-                "another shape of the cycle"
-            )
+        if scale_fn is None:
+            advice = "pass scale_fn for another shape of the cycle"
+            Choice("triangular", "triangular2", "exp_range", advice=advice).expect("CyclicLR", mode=mode)
         self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
         self.scale_mode = scale_mode if scale_fn else "iterations" if mode == "exp_range" else "cycle"
         self.cycle_momentum = cycle_momentum
