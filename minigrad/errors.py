@@ -22,10 +22,9 @@ SHOWN = 40  # characters of a repr in a message
 class MinigradError(RuntimeError):
     """Define the base class of minigrad's errors; keyword arguments become attributes of the error.
 
-    Example:
-        >>> error = ShapeError("add: shapes (2,) and (3,) do not broadcast", op="add", lhs=(2,), rhs=(3,))
-        >>> error.op, error.lhs
-        ('add', (2,))
+    >>> error = ShapeError("add: shapes (2,) and (3,) do not broadcast", op="add", lhs=(2,), rhs=(3,))
+    >>> error.op, error.lhs
+    ('add', (2,))
     """
 
     def __init__(self, message: str = "", **facts: Any) -> None:
@@ -105,8 +104,7 @@ def check(condition: object, error_type: type[MinigradError], *parts: object, **
 
     The parts are converted to text only if the check fails, so a check that succeeds formats nothing.
 
-    Example:
-        >>> check(2 > 1, ShapeError, "never shown")
+    >>> check(2 > 1, ShapeError, "never shown")
     """
     if not condition:
         raise error_type("".join(str(part) for part in parts), **facts)
@@ -157,9 +155,8 @@ def reading(prefix: str) -> Iterator[None]:
 def shortened(x: object) -> str:
     """Return the type of a value with its name, or with its repr in one line; a cut repr ends with three dots.
 
-    Example:
-        >>> shortened(print), shortened(int), shortened("a" * 50)
-        ('builtin_function_or_method print', 'class int', "str 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...")
+    >>> shortened(print), shortened(int), shortened("a" * 50)
+    ('builtin_function_or_method print', 'class int', "str 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...")
     """
     if isinstance(x, type):
         return f"class {x.__name__}"
@@ -174,9 +171,8 @@ def shortened(x: object) -> str:
 def quantity(count: int, noun: str) -> str:
     """Return a count with its noun, which is plural unless the count is 1.
 
-    Example:
-        >>> quantity(1, "operand"), quantity(2, "launch"), quantity(0, "temporary")
-        ('1 operand', '2 launches', '0 temporaries')
+    >>> quantity(1, "operand"), quantity(2, "launch"), quantity(0, "temporary")
+    ('1 operand', '2 launches', '0 temporaries')
     """
     if count == 1:
         return f"1 {noun}"

@@ -289,8 +289,7 @@ class CpuAllocator(Allocator):
     ) -> None:
         """Take a buffer back. The caller may keep one reference and must not use it.
 
-        Raises:
-            StorageError: the buffer is not in use: another allocator made it, or it was freed before.
+        Raises StorageError if the buffer is not in use: another allocator made it, or it was freed before.
         """
         key = self._live.pop(id(buffer), 0)
         if not key:
@@ -474,8 +473,7 @@ def set_allocator(kind: str, allocator: Allocator) -> None:
 def get_allocator(kind: str) -> Allocator:
     """Return the allocator of a kind of device.
 
-    Raises:
-        DeviceError: no allocator is set for this kind.
+    Raises DeviceError if no allocator is set for this kind.
     """
     try:
         return _allocators[kind]

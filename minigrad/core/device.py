@@ -25,12 +25,10 @@ class Device:
     A call returns the device with a name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ...  An int is the
     index of a CUDA device: 0 is "cuda:0".  With `index`, the first argument is a kind: ("cuda", 0).
     type: the name, a kind, or the index of a CUDA device.  index: the index of the device, next to a kind.
-    Raises:
-        DeviceError: the name is not a kind of device with an optional index.
+    Raises DeviceError if the name is not a kind of device with an optional index.
 
-    Example:
-        >>> str(Device("cuda")), Device("cpu") is Device("cpu"), Device(0) is Device("cuda", 0)
-        ('cuda:0', True, True)
+    >>> str(Device("cuda")), Device("cpu") is Device("cpu"), Device(0) is Device("cuda", 0)
+    ('cuda:0', True, True)
     """
 
     __slots__ = ("index", "kind")
@@ -143,8 +141,7 @@ def default_device() -> Device:
 def set_default_device(device: str | int | Device | None) -> None:
     """Set the device of tensors that are created without a `device` argument; None is the CPU.
 
-    Raises:
-        DeviceError: the thread is inside a `with` block of a device, which would hide the change until its end.
+    Raises DeviceError if the thread is inside a `with` block of a device, which would hide the change until its end.
     """
     chosen = CPU if device is None else _named(device)
     if blocks := _blocks.get():

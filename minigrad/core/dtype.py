@@ -163,12 +163,10 @@ def as_dtype(obj: object) -> DType:
     Python's float means float64, int means int64 and complex means complex128, as in NumPy and PyTorch; the name
     "float" is the default float.
 
-    Raises:
-        DTypeError: minigrad has no such dtype.
+    Raises DTypeError if minigrad has no such dtype.
 
-    Example:
-        >>> as_dtype("f32"), as_dtype(np.int16), as_dtype(bool)
-        (mg.float32, mg.int16, mg.bool)
+    >>> as_dtype("f32"), as_dtype(np.int16), as_dtype(bool)
+    (mg.float32, mg.int16, mg.bool)
     """
     if type(obj) is DType:
         return obj
@@ -212,8 +210,7 @@ def inferred(kind: type) -> DType:
 def set_default_float(dtype: DTypeLike) -> None:
     """Set the dtype that Python floats are converted to.
 
-    Raises:
-        DTypeError: `dtype` is not a float dtype.
+    Raises DTypeError if `dtype` is not a float dtype.
     """
     wanted = as_dtype(dtype)
     if not wanted.is_float:
@@ -260,9 +257,8 @@ def promote(a: DType, b: DType) -> DType:
     to complex64 otherwise.
     Raises DTypeError for uint64 with a signed integer, because no integer dtype represents both.
 
-    Example:
-        >>> promote(uint8, int8), promote(int64, float16), promote(float16, bfloat16)
-        (mg.int16, mg.float16, mg.float32)
+    >>> promote(uint8, int8), promote(int64, float16), promote(float16, bfloat16)
+    (mg.int16, mg.float16, mg.float32)
     """
     try:
         return _promotions[a, b]
@@ -284,9 +280,8 @@ def promote_all(operands: Iterable[tuple[DType, int]]) -> DType:
     result only if its category is higher, in the order bool < integers < floats < complex numbers. So, as in PyTorch, a
     scalar tensor does not widen the dtype of a tensor with dims: a complex scalar next to floats takes their width.
 
-    Example:
-        >>> promote_all([(float32, 1), (float64, 0)]), promote_all([(int32, 1), (float64, 0)])
-        (mg.float32, mg.float64)
+    >>> promote_all([(float32, 1), (float64, 0)]), promote_all([(int32, 1), (float64, 0)])
+    (mg.float32, mg.float64)
     """
     met: list[DType | None] = [None, None]  # the dtypes of the operands without dims, and of the operands with dims
     for dtype, ndim in operands:
@@ -318,8 +313,7 @@ def finfo(type: Any = None, /) -> SimpleNamespace:
     `type` is a dtype or a tensor. The limits are bits, eps, max, min, smallest_normal, tiny (the same as
     smallest_normal), resolution (10 to the power of minus the number of decimal digits) and dtype.
 
-    Raises:
-        DTypeError: the dtype is neither a float nor a complex dtype.
+    Raises DTypeError if the dtype is neither a float nor a complex dtype.
     """
     dtype = default_float() if type is None else as_dtype(getattr(type, "dtype", type)).to_real()
     if not dtype.is_float:
@@ -337,8 +331,7 @@ def iinfo(type: Any, /) -> SimpleNamespace:
 
     `type` is a dtype or a tensor.
 
-    Raises:
-        DTypeError: the dtype is not an integer dtype.
+    Raises DTypeError if the dtype is not an integer dtype.
     """
     dtype = as_dtype(getattr(type, "dtype", type))
     if not dtype.is_int:
@@ -353,9 +346,8 @@ def promote_number(dtype: DType, number: object) -> DType:
 
     The number is weak: only its kind (bool, int, float or complex) affects the result.
 
-    Example:
-        >>> promote_number(uint8, 3), promote_number(float16, 2.5), promote_number(int64, 2.5)
-        (mg.uint8, mg.float16, mg.float32)
+    >>> promote_number(uint8, 3), promote_number(float16, 2.5), promote_number(int64, 2.5)
+    (mg.uint8, mg.float16, mg.float32)
     """
     if isinstance(number, (bool, np.bool_)):
         return dtype
@@ -383,9 +375,8 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float | complex:
     For an integer dtype, a float is converted by the cast rules: it is rounded towards zero and saturates, and nan
     becomes 0.
 
-    Raises:
-        DTypeError: an int is outside the range of `dtype`, or outside the range of int64 if `dtype` is bool or a float;
-            a complex number for a real dtype; or `number` is not a number.
+    Raises DTypeError if an int is outside the range of `dtype`, or outside the range of int64 if `dtype` is bool or a
+    float; a complex number for a real dtype; or `number` is not a number.
     """
     if not isinstance(number, (bool, int, float, complex, np.generic)):
         raise DTypeError(f"expected a bool, an int or a float, got {number!r:.40}, a {type(number).__name__}")
@@ -433,13 +424,11 @@ def cast_array(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
     integer by wrapping, and anything becomes a bool by `!= 0`. Every conversion to a float rounds once, to nearest
     even. The result may share memory with `array`.
 
-    Raises:
-        DTypeError: minigrad does not have the dtype of `array`, or `array` is complex and `dtype` is a real dtype
-            other than bool, because the imaginary parts would be lost.
+    Raises DTypeError if minigrad does not have the dtype of `array`, or `array` is complex and `dtype` is a real dtype
+    other than bool, because the imaginary parts would be lost.
 
-    Example:
-        >>> cast_array(np.array([-1.0, 2.9, 256.0, np.nan]), uint8)
-        array([  0,   2, 255,   0], dtype=uint8)
+    >>> cast_array(np.array([-1.0, 2.9, 256.0, np.nan]), uint8)
+    array([  0,   2, 255,   0], dtype=uint8)
     """
     if array.dtype is dtype.numpy and dtype.numpy is dtype.storage:
         return array  # the most common case, since the reference device computes in the dtype of its operands

@@ -98,9 +98,8 @@ class Layout:
         is_contiguous: whether the elements are in row-major order without gaps, starting at any offset. The strides of
             dims of size 1 do not matter.
 
-    Example:
-        >>> Layout.contiguous((2, 3, 4)).transpose(0, 1)
-        Layout(shape=(3, 2, 4), strides=(4, 12, 1), offset=0)
+    >>> Layout.contiguous((2, 3, 4)).transpose(0, 1)
+    Layout(shape=(3, 2, 4), strides=(4, 12, 1), offset=0)
     """
 
     __slots__ = ("__weakref__", "is_contiguous", "ndim", "numel", "offset", "shape", "strides")
@@ -345,8 +344,7 @@ class Layout:
     def reshape(self, shape: Any) -> Layout | None:
         """Return the same elements in another shape, as a view; None if only a copy can have this shape.
 
-        Raises:
-            ShapeError: the number of elements differs.
+        Raises ShapeError if the number of elements differs.
         """
         target = infer_hole(as_shape(shape, "reshape", hole=True), self.numel, "reshape", self.shape)
         return self._viewed(target)
@@ -471,10 +469,9 @@ def merge(layouts: Sequence[Layout]) -> tuple[Ints, tuple[Ints, ...]]:
     the outer stride is the inner stride times the inner size. A scalar has no dims; an empty shape becomes one dim of
     size 0.
 
-    Example:
-        >>> a = Layout.contiguous((32, 630, 12, 32))
-        >>> merge([a, Layout.contiguous((32, 1, 1, 32)).expand(a.shape)])
-        ((32, 7560, 32), ((241920, 32, 1), (32, 0, 1)))
+    >>> a = Layout.contiguous((32, 630, 12, 32))
+    >>> merge([a, Layout.contiguous((32, 1, 1, 32)).expand(a.shape)])
+    ((32, 7560, 32), ((241920, 32, 1), (32, 0, 1)))
     """
     shape = layouts[0].shape
     for layout in layouts:
@@ -492,9 +489,8 @@ def merge(layouts: Sequence[Layout]) -> tuple[Ints, tuple[Ints, ...]]:
 def along(index: Layout, shape: Ints, dim: int) -> Layout:
     """View a 0-d or 1-d layout in a shape in which only dim `dim` advances.
 
-    Example:
-        >>> along(Layout.contiguous((3,)), (2, 3, 4), 1)
-        Layout(shape=(2, 3, 4), strides=(0, 1, 0), offset=0)
+    >>> along(Layout.contiguous((3,)), (2, 3, 4), 1)
+    Layout(shape=(2, 3, 4), strides=(0, 1, 0), offset=0)
     """
     step = index.strides[0] if index.strides else 0
     return Layout.make(shape, tuple(step if d == dim else 0 for d in range(len(shape))), index.offset)

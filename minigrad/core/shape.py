@@ -38,9 +38,8 @@ def numel(shape: Shape) -> int:
 def contiguous_strides(shape: Shape) -> Shape:
     """Return row-major strides in elements.
 
-    Example:
-        >>> contiguous_strides((2, 3, 4))
-        (12, 4, 1)
+    >>> contiguous_strides((2, 3, 4))
+    (12, 4, 1)
     """
     strides = []
     step = 1
@@ -65,8 +64,7 @@ def normalize_dim(dim: int, ndim: int, op: str, owner: Any = None) -> int:
 
     owner: the shape or the tensor to which the dims belong, for the error message.
 
-    Raises:
-        IndexOutOfRange: there is no such dim.
+    Raises IndexOutOfRange if there is no such dim.
     """
     result = as_int(dim, "dim", op)
     if -ndim <= result < ndim:
@@ -87,9 +85,8 @@ def _named(owner: Any, ndim: int) -> str:
 def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, owner: Any = None) -> Shape:
     """Return the dims counted from the front, sorted; None means all dims.  `owner` is used as in `normalize_dim`.
 
-    Raises:
-        IndexOutOfRange: there is no such dim.
-        ShapeError: a dim is named twice.
+    Raises IndexOutOfRange if there is no such dim.
+    Raises ShapeError if a dim is named twice.
     """
     if dims is None:
         return tuple(range(ndim))
@@ -109,12 +106,10 @@ def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, owner: 
 def broadcast_shapes(op: str, *shapes: Shape) -> Shape:
     """Return the shape to which all shapes broadcast: aligned at the last dim, sizes must be equal or 1.
 
-    Raises:
-        ShapeError: two sizes differ and neither is 1.
+    Raises ShapeError if two sizes differ and neither is 1.
 
-    Example:
-        >>> broadcast_shapes("add", (2, 1), (3,))
-        (2, 3)
+    >>> broadcast_shapes("add", (2, 1), (3,))
+    (2, 3)
     """
     if not shapes:
         return ()
@@ -146,13 +141,11 @@ def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, 
 
     With `hole`, one size may be unknown, written as -1 or `()`; `infer_hole` computes it.
 
-    Raises:
-        ShapeError: a size is negative.
-        ArgumentError: a size is not an int.
+    Raises ShapeError if a size is negative.
+    Raises ArgumentError if a size is not an int.
 
-    Example:
-        >>> as_shape(3), as_shape([2, 3]), as_shape(((2, 3),))
-        ((3,), (2, 3), (2, 3))
+    >>> as_shape(3), as_shape([2, 3]), as_shape(((2, 3),))
+    ((3,), (2, 3), (2, 3))
     """
     if not isinstance(args, (tuple, list)):
         args = (args,)
@@ -181,12 +174,10 @@ def infer_hole(shape: tuple[Any, ...], numel: int, op: str = "reshape", source: 
 
     A shape without an unknown size must already have `numel` elements.
 
-    Raises:
-        ShapeError: no size is possible, or two sizes are unknown.
+    Raises ShapeError if no size is possible, or two sizes are unknown.
 
-    Example:
-        >>> infer_hole((2, -1), 6)
-        (2, 3)
+    >>> infer_hole((2, -1), 6)
+    (2, 3)
     """
     open_dims = [dim for dim, size in enumerate(shape) if size == -1 or size == ()]
     if len(open_dims) > 1:
@@ -216,9 +207,8 @@ def pooled_size(n: int, window: int, stride: int, padding: int, dilation: int, c
 
     With `ceil_mode`, a last window that begins inside the padded dim and ends outside also counts.
 
-    Example:
-        >>> pooled_size(5, 2, 2, 0, 1, False), pooled_size(5, 2, 2, 0, 1, True)
-        (2, 3)
+    >>> pooled_size(5, 2, 2, 0, 1, False), pooled_size(5, 2, 2, 0, 1, True)
+    (2, 3)
     """
     span = n + 2 * padding - dilation * (window - 1) - 1
     count = (-(-span // stride) if ceil_mode else span // stride) + 1

@@ -85,9 +85,8 @@ class Storage(Block):
     def of(*numbers: bool | int | float | complex, dtype: DTypeLike | None = None) -> Storage:
         """Return a new storage on the CPU that contains exactly these numbers.
 
-        Example:
-            >>> Storage.of(1, 2, 3, dtype="f32")[2]
-            3.0
+        >>> Storage.of(1, 2, 3, dtype="f32")[2]
+        3.0
         """
         wanted = _common_dtype(numbers) if dtype is None else as_dtype(dtype)
         fitted = [fit_number(number, wanted) for number in numbers]
@@ -103,8 +102,7 @@ class Storage(Block):
 
         Writes change the memory of that object.
 
-        Raises:
-            StorageError: the memory is read-only, or its size is not a multiple of the element size.
+        Raises StorageError if the memory is read-only, or its size is not a multiple of the element size.
         """
         wanted = as_dtype(dtype)
         view = memoryview(data)
@@ -129,8 +127,7 @@ class Storage(Block):
         shared: whether writes change the file, which then grows to `numel` elements or is created; if False, only this
         process sees its writes.
 
-        Raises:
-            StorageError: the file is empty or too short, or its size is not a multiple of the element size.
+        Raises StorageError if the file is empty or too short, or its size is not a multiple of the element size.
         """
         wanted = as_dtype(dtype)
         if shared and numel is not None:
