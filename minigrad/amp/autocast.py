@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from contextvars import Token
-from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from minigrad.core.device import as_device
@@ -144,9 +143,7 @@ class autocast:
         attach(observer)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         detach(observer)
         recording.resume_casts(self.begun.pop())
 

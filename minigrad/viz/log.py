@@ -13,7 +13,6 @@ import sys
 import time
 from html import escape
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TextIO
 
 from minigrad.api.page import styled
@@ -125,9 +124,7 @@ class Log:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
