@@ -34,9 +34,6 @@ class Bernoulli(Odds, ExponentialFamily):
     support = constraints.boolean
     _mean_carrier_measure = 0
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(probs, logits, validate_args)
-
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             return random.bernoulli(expand(self.probs, shape=self._extended_shape(sample_shape)))
@@ -76,8 +73,8 @@ class Binomial(Odds):
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        self.total_count: Tensor
-        super().__init__(probs, logits, validate_args, total_count=total_count)
+        self.total_count = total_count
+        super().__init__(probs, logits, validate_args)
 
     support: Any = constraints.dependent_property(
         lambda self: constraints.integer_interval(0, self.total_count), is_discrete=True, event_dim=0
@@ -129,9 +126,6 @@ class Geometric(Odds):
 
     support = constraints.nonnegative_integer
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(probs, logits, validate_args)
-
     def _check(self) -> None:
         super()._check()
         if self._name == "probs":
@@ -174,8 +168,8 @@ class NegativeBinomial(Odds):
     def __init__(
         self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        self.total_count: Tensor
-        super().__init__(probs, logits, validate_args, total_count=total_count)
+        self.total_count = total_count
+        super().__init__(probs, logits, validate_args)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Return samples: Poisson numbers whose means are gamma samples with the factor exp(logits)."""

@@ -263,10 +263,10 @@ class Odds(Distribution):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None, **others: Any) -> None:
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         name, parameter = expect_one(type(self).__name__, probs=probs, logits=logits)
-        for key, value in zip((name, *others), broadcast_all(parameter, *others.values()), strict=True):
-            setattr(self, key, value)
+        others = {key: vars(self)[key] for key in self.arg_constraints if key in vars(self)}  # set by a subclass before
+        vars(self).update(zip((name, *others), broadcast_all(parameter, *others.values()), strict=True))
         self._name = name
         super().__init__(self._param.shape, (), validate_args)
 
