@@ -16,7 +16,7 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from inspect import getattr_static
-from types import FunctionType, MappingProxyType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, Final, NoReturn
 
 from minigrad.declare.manual import document_all
@@ -175,7 +175,7 @@ def answering(module: str) -> Callable[[str], NoReturn]:
 
 
 def imported(module: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the classes and functions that a module has imported from the package to which it belongs, by name."""
+    """Return the classes and functions of a module that it, or its package, defines, by name."""
     package = f"{module['__package__']}."
     kinds = (type, FunctionType)
     return {name: x for name, x in module.items() if isinstance(x, kinds) and str(x.__module__).startswith(package)}
@@ -195,6 +195,8 @@ def present(module: dict[str, Any], names: Mapping[str, Any], later: Mapping[str
 
     everything = sorted({*names, *later})
     document_all(names)
+    for part in [x for x in names.values() if isinstance(x, ModuleType)]:
+        document_all(imported(vars(part)))
     module.update(names, __all__=everything, __dir__=listed(everything), __getattr__=find)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 
+from minigrad.declare.manual import document_all
+
 
 class SDPBackend(Enum):
     """The implementations of `scaled_dot_product_attention` that PyTorch has."""
@@ -21,3 +23,6 @@ def sdpa_kernel(backends: SDPBackend | Sequence[SDPBackend], set_priority: bool 
     set_priority: Whether their order is the order in which they are tried.
     """
     yield
+
+
+document_all(globals())

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minigrad.declare.manual import document_all
 from minigrad.nn.modules.hooks import Hook, Hooks, RemovableHandle
 from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS, registrations
 
@@ -116,3 +117,6 @@ def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
 def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(module, name, submodule)` when any module registers a child; the hook may return a replacement."""
     return RemovableHandle(registrations[CHILDREN], hook)
+
+
+document_all(globals())

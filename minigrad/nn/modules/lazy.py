@@ -10,6 +10,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
+from minigrad.declare.manual import document_all
 from minigrad.errors import DeclarationError, ShapeError, StateError
 from minigrad.nn.modules import batchnorm
 from minigrad.nn.modules.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -222,3 +223,6 @@ class LazyInstanceNorm2d(Lazy, batchnorm.InstanceNorm2d, dim=-3, affine=True, tr
 
 class LazyInstanceNorm3d(Lazy, batchnorm.InstanceNorm3d, dim=-4, affine=True, track_running_stats=True):
     """`InstanceNorm3d` with parameters and running statistics, whose `num_features` is read from the first input."""
+
+
+document_all(globals())

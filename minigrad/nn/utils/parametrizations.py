@@ -6,7 +6,6 @@ from functools import wraps
 from typing import Any
 
 from minigrad.core.roles import Number
-from minigrad.declare.manual import document_all
 from minigrad.nn import functional as F
 from minigrad.nn.modules.module import Module
 from minigrad.nn.utils.orthogonal_matrices import orthogonal
@@ -191,4 +190,3 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
 
 
 old_weight_norm, old_spectral_norm = with_old_keys(weight_norm, LENGTHS), with_old_keys(spectral_norm, VECTORS)
-document_all(globals())

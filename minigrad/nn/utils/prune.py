@@ -184,10 +184,7 @@ class RandomUnstructured(BasePruningMethod):
 
 
 class L1Unstructured(RandomUnstructured):
-    """Prune the elements with the smallest absolute values.
-
-    amount: Number of elements, or their fraction in [0, 1].
-    """
+    """Prune the elements with the smallest absolute values."""
 
     def scores(self, t: Tensor) -> Tensor:
         """Return the absolute values."""
@@ -227,11 +224,7 @@ class LnStructured(BasePruningMethod):
 
 
 class RandomStructured(LnStructured):
-    """Prune slices along a dim at random.
-
-    amount: Number of slices, or their fraction in [0, 1].
-    dim: Dim along which the slices are counted.
-    """
+    """Prune slices along a dim at random."""
 
     def __init__(self, amount: float, dim: int = -1) -> None:
         super().__init__(amount, 2, dim)

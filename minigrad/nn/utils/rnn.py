@@ -14,7 +14,6 @@ import numpy as np
 
 from minigrad.core.dtype import DType, float16, float32, float64, int8, int16, int32, int64, uint8
 from minigrad.core.roles import Choice
-from minigrad.declare.manual import document_all
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.creation import from_numpy, full
 from minigrad.ops.shape.joining import cat
@@ -286,6 +285,3 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
-
-
-document_all(globals())
