@@ -61,12 +61,9 @@ class Optimizer:
     Raises ArgumentError if there are no parameters, if a parameter is in two groups, or if a parameter is not a leaf.
     Raises DTypeError if `params` is a tensor, or contains an object that is not a tensor.
 
-    Attributes
-    ----------
-    param_groups : list of dict
-        The groups: "params" and the options, which may be changed between steps.
-    state : dict
-        Maps each parameter to a dict with the tensors that the optimizer stores for it.
+    Attributes:
+        param_groups (list of dict): The groups: "params" and the options, which may be changed between steps.
+        state (dict): Maps each parameter to a dict with the tensors that the optimizer stores for it.
     """
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:

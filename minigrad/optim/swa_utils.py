@@ -104,12 +104,9 @@ class AveragedModel:
     updates the averages in place. By default, the function computes means in one launch.
     use_buffers: Whether buffers are averaged as well. If False, they are copied.
 
-    Attributes
-    ----------
-    module : object
-        The copy of the model.
-    n_averaged : Tensor
-        Number of calls of `update_parameters`, an int64 scalar.
+    Attributes:
+        module (object): The copy of the model.
+        n_averaged (Tensor): Number of calls of `update_parameters`, an int64 scalar.
     """
 
     stores_tensors = True  # `mg.jit` looks for tensors among the attributes

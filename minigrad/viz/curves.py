@@ -52,10 +52,8 @@ class Curve:
 class Curves(Picture):
     """A plot, with the plotted values as attributes.
 
-    Attributes
-    ----------
-    values : dict of str to (ndarray, ndarray)
-        Sample points and heights of each curve, as float64 arrays.
+    Attributes:
+        values (dict of str to (ndarray, ndarray)): Sample points and heights of each curve, as float64 arrays.
     """
 
     def __init__(self, chart: Chart, curves: Sequence[Curve]) -> None:

@@ -42,10 +42,8 @@ class Log:
     >>> log.values["loss"]
     ([1, 2, 3], [1.0, 0.5, 0.3333333333333333])
 
-    Attributes
-    ----------
-    values : dict of str to (list of int, list of float)
-        Steps and values of each name.
+    Attributes:
+        values (dict of str to (list of int, list of float)): Steps and values of each name.
     """
 
     def __init__(

@@ -34,12 +34,9 @@ class Memory(Picture):
     forward: Bytes held after each op.
     backward: Largest number of bytes during the op's step of the backward pass, in the order of `rows`.
 
-    Attributes
-    ----------
-    peak : int
-        The maximum of `backward`.
-    at : int
-        Index of the row with the peak.
+    Attributes:
+        peak (int): The maximum of `backward`.
+        at (int): Index of the row with the peak.
     """
 
     def __init__(self, y: Tensor, rows: Sequence[Row], forward: list[int], backward: list[int], more: bool) -> None:

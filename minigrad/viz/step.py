@@ -33,14 +33,10 @@ COMPLEX = (
 class Steps:
     """Show a backward pass step by step: Jupyter displays an interactive trace, and `print` shows text.
 
-    Attributes
-    ----------
-    frames : list of Frame
-        The step at each node, in order.
-    graph : Graph
-        The picture of the graph.
-    leaves : dict
-        The gradients of the leaves, by the id of the vertex.
+    Attributes:
+        frames (list of Frame): The step at each node, in order.
+        graph (Graph): The picture of the graph.
+        leaves (dict): The gradients of the leaves, by the id of the vertex.
     """
 
     def __init__(self, picture: Graph, walk: Walk, what: str) -> None:

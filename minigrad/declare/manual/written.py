@@ -121,7 +121,7 @@ class Text:
         if name == "Attributes" and {*re.findall(r"\w+", " ".join(re.findall(r"(?m)^\S.*", body)))} <= self.names:
             name = "Parameters"
         if name not in ("Parameters", "Raises"):
-            first, *more = re.split(r"\n\s*\n(?=\S)", body) if name == "Returns" else [body]
+            first, *more = re.split(r"\n\s*\n(?=\S)", body) if name in ("Returns", "Attributes") else [body]
             self.add(name, first)
             for paragraph in more:
                 self.paragraph(paragraph)
@@ -160,7 +160,9 @@ def headed(match: re.Match[str]) -> str:
     name, body = match[1], textwrap.dedent(match[2]).strip("\n")
     name = "Examples" if name == "Example" else name
     if name in ("Raises", "Attributes"):
-        body = re.sub(r"(?m)^(\w+(?:, \w+)*): ", r"\1\n    ", body)
+        body = re.sub(
+            rf"(?m)^(\w+(?:, \w+)*){TYPE}: ", lambda m: f"{m[1]} : {m[2]}\n    " if m[2] else f"{m[1]}\n    ", body
+        )
     return f"{name}\n{'-' * len(name)}\n{body}\n\n"
 
 

@@ -59,10 +59,8 @@ class LazyModuleMixin(Module):
     >>> scale(mg.tensor([2.0, 3.0])).tolist(), scale.factor.shape
     ([2.0, 3.0], (2,))
 
-    Attributes
-    ----------
-    cls_to_become : type or None
-        The class that the module has after the first call, or None if it keeps its class.
+    Attributes:
+        cls_to_become (type or None): The class that the module has after the first call, or None if it keeps its class.
     """
 
     __signature__: Any = LaterSignature()

@@ -26,13 +26,10 @@ class Linear(Module):
     >>> layer(mg.zeros(5, 3)).shape
     (5, 2)
 
-    Attributes
-    ----------
-    weight : Parameter
-        Shape (out_features, in_features). The initial values of weight and bias are uniform in [-b, b] with
-        b = 1 / sqrt(in_features).
-    bias : Parameter or None
-        Shape (out_features,).
+    Attributes:
+        weight (Parameter): Shape (out_features, in_features). The initial values of weight and bias are uniform in [-b,
+            b] with b = 1 / sqrt(in_features).
+        bias (Parameter or None): Shape (out_features,).
     """
 
     _sizes = ((0, "in_features", -1),)

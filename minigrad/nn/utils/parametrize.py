@@ -47,11 +47,9 @@ def cached() -> Iterator[None]:
 class ParametrizationList(ModuleList):
     """Apply the parametrizations of one tensor, in order, to the original tensor or tensors.
 
-    Attributes
-    ----------
-    original : Tensor
-        The tensor that is trained. If the `right_inverse` that is called last (that of the first parametrization)
-        returns several tensors, they are named `original0`, `original1`, ...
+    Attributes:
+        original (Tensor): The tensor that is trained. If the `right_inverse` that is called last (that of the first
+            parametrization) returns several tensors, they are named `original0`, `original1`, ...
     """
 
     def __init__(self, modules: Any, original: Tensor, unsafe: bool = False) -> None:

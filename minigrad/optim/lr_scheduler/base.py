@@ -28,12 +28,9 @@ class LRScheduler:
     Raises DTypeError if `optimizer` is not an Optimizer.
     Raises ArgumentError if `last_epoch` is not -1 and a group has no "initial_lr".
 
-    Attributes
-    ----------
-    base_lrs : list of float
-        Initial learning rate of each group.
-    last_epoch : int
-        Number of steps so far.
+    Attributes:
+        base_lrs (list of float): Initial learning rate of each group.
+        last_epoch (int): Number of steps so far.
     """
 
     _get_lr_called_within_step = False
