@@ -98,15 +98,14 @@ class Adamax(Moments):
     Source: D. Kingma and J. Ba, Adam: A Method for Stochastic Optimization, algorithm 2.
     """
 
+    always = rules.adamax
+
     def __init__(
         self, params: Params, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(params, options_of(locals()))
-
-    def rule(self, group: dict[str, Any]) -> Rule:
-        return rules.adamax
 
 
 class NAdam(Moments):
@@ -117,6 +116,7 @@ class NAdam(Moments):
     Source: T. Dozat, Incorporating Nesterov Momentum into Adam.
     """
 
+    always = rules.nadam
     counters = ("step", "mu_product")
     not_negative = (*Moments.not_negative, "momentum_decay")
 
@@ -126,9 +126,6 @@ class NAdam(Moments):
         foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(params, options_of(locals()))
-
-    def rule(self, group: dict[str, Any]) -> Rule:
-        return rules.nadam
 
     def first_counter(self, name: str, group: dict[str, Any]) -> float:
         return 1.0 if name == "mu_product" else 0.0
@@ -153,12 +150,11 @@ class RAdam(Moments):
     Source: L. Liu and others, On the Variance of the Adaptive Learning Rate and Beyond, algorithm 2.
     """
 
+    always = rules.radam
+
     def __init__(
         self, params: Params, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
         maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(params, options_of(locals()))
-
-    def rule(self, group: dict[str, Any]) -> Rule:
-        return rules.radam

@@ -25,6 +25,7 @@ class Adagrad(RuleOptimizer):
     Optimization.
     """
 
+    always = rules.adagrad
     not_negative = ("lr", "lr_decay", "weight_decay", "eps", "initial_accumulator_value")
 
     def __init__(
@@ -41,9 +42,6 @@ class Adagrad(RuleOptimizer):
         for p in group["params"]:
             with no_grad():
                 self.state[p] = {"step": scalar_state(0), "sum": self.first_state("sum", p, group)}
-
-    def rule(self, group: dict[str, Any]) -> Rule:
-        return rules.adagrad
 
     def first_state(self, name: str, p: Any, group: dict[str, Any]) -> Tensor:
         return filled(p, group["initial_accumulator_value"])
@@ -64,6 +62,7 @@ class Adadelta(RuleOptimizer):
     Source: M. Zeiler, ADADELTA: An Adaptive Learning Rate Method, algorithm 1.
     """
 
+    always = rules.adadelta
     not_negative = ("lr", "eps", "weight_decay")
 
     def __init__(
@@ -72,9 +71,6 @@ class Adadelta(RuleOptimizer):
     ) -> None:  # fmt: skip
         Number(0, 1, example=0.9).expect("Adadelta", rho=rho)
         super().__init__(params, options_of(locals()))
-
-    def rule(self, group: dict[str, Any]) -> Rule:
-        return rules.adadelta
 
 
 class RMSprop(RuleOptimizer):
@@ -115,6 +111,7 @@ class Rprop(RuleOptimizer):
     Algorithm.
     """
 
+    always = rules.rprop
     not_negative = ("lr",)
     pairs = {"shrink": ("etas", 0), "grow": ("etas", 1), "smallest": ("step_sizes", 0), "largest": ("step_sizes", 1)}
 
@@ -126,9 +123,6 @@ class Rprop(RuleOptimizer):
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ArgumentError(f"Rprop: etas must satisfy 0 < etas[0] < 1 < etas[1], got {etas}; pass etas=(0.5, 1.2)")
         super().__init__(params, options_of(locals()))
-
-    def rule(self, group: dict[str, Any]) -> Rule:
-        return rules.rprop
 
     def first_state(self, name: str, p: Any, group: dict[str, Any]) -> Tensor:
         return filled(p, rate_of(group) if name == "step_size" else 0.0)
@@ -148,6 +142,7 @@ class ASGD(RuleOptimizer):
     Source: B. Polyak and A. Juditsky, Acceleration of Stochastic Approximation by Averaging.
     """
 
+    always = rules.asgd
     counters = ("step", "eta", "mu")
     not_negative = ("lr", "weight_decay")
 
@@ -157,9 +152,6 @@ class ASGD(RuleOptimizer):
         capturable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(params, options_of(locals()))
-
-    def rule(self, group: dict[str, Any]) -> Rule:
-        return rules.asgd
 
     def first_counter(self, name: str, group: dict[str, Any]) -> float:
         return {"eta": rate_of(group), "mu": 1.0}.get(name, 0.0)

@@ -40,6 +40,7 @@ class RuleOptimizer(Optimizer):
 
     complexes = True
 
+    always: ClassVar[Rule | None] = None  # the rule, if it does not depend on the options
     counters: ClassVar[tuple[str, ...]] = ("step",)
     not_negative: ClassVar[tuple[str, ...]] = ()
     pairs: ClassVar[dict[str, tuple[str, int]]] = {"beta1": ("betas", 0), "beta2": ("betas", 1)}
@@ -57,8 +58,10 @@ class RuleOptimizer(Optimizer):
         super().__init__(params, defaults)
 
     def rule(self, group: dict[str, Any]) -> Rule:
-        """Return the rule for the options of a group."""
-        raise NotImplementedError(f"{type(self).__name__}.rule: an optimizer must define rule; add a method rule")
+        """Return the rule for the options of a group, by default `always`."""
+        if self.always is None:
+            raise NotImplementedError(f"{type(self).__name__}.rule: an optimizer must define rule; add a method rule")
+        return self.always
 
     def first_state(self, name: str, p: Any, group: dict[str, Any]) -> Tensor:
         """Return the initial value of a state of a parameter."""
