@@ -243,9 +243,7 @@ class SWALR(LRScheduler):
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
-    def get_lr(self) -> Rates:
-        """Compute the rates of this epoch from the rates of the previous epoch."""
-        self._expect_within_step()
+    def _rates(self) -> Rates:
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

@@ -68,6 +68,15 @@ class LRScheduler:
 
     def get_lr(self) -> Rates:
         """Compute the rates for `last_epoch`; `step` calls this method.  The present rates are in `get_last_lr`."""
+        if not self._get_lr_called_within_step:  # another call could apply a factor twice
+            warn(
+                "get_lr: get_lr() should be called only by step(), but was called elsewhere; call get_last_lr() for "
+                "the current learning rates"
+            )
+        return self._rates()
+
+    def _rates(self) -> Rates:
+        """Compute the rates for `last_epoch`."""
         raise NotImplementedError(
             f"{type(self).__name__}.get_lr: a scheduler must define get_lr; add a method get_lr(self)"
         )
@@ -118,14 +127,6 @@ class LRScheduler:
             yield
         finally:
             self._get_lr_called_within_step = False
-
-    def _expect_within_step(self) -> None:
-        """Warn if a user calls `get_lr`, which could apply a factor twice."""
-        if not self._get_lr_called_within_step:
-            warn(
-                "get_lr: get_lr() should be called only by step(), but was called elsewhere; call get_last_lr() for "
-                "the current learning rates"
-            )
 
     def current(self) -> Rates:
         """Return the present rate of each group."""

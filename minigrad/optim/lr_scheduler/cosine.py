@@ -22,9 +22,7 @@ class CosineAnnealingLR(LRScheduler):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Rates:
-        """Compute the rates of this epoch from the rates of the previous epoch."""
-        self._expect_within_step()
+    def _rates(self) -> Rates:
         if self._is_initial:
             return self.current()
         if self._step_count == 1 and self.last_epoch > 0:
@@ -62,9 +60,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Rates:
-        """Compute the rates at the position in the current run."""
-        self._expect_within_step()
+    def _rates(self) -> Rates:
         part = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (rate - self.eta_min) * part for rate in self.base_lrs]
 

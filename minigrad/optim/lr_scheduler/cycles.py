@@ -98,9 +98,8 @@ class CyclicLR(WithMomentum):
             return float(self.gamma**x)
         return 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else 1.0
 
-    def get_lr(self) -> Rates:
+    def _rates(self) -> Rates:
         """Compute the rates of this epoch, and write the momentum of each group."""
-        self._expect_within_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         part = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -168,9 +167,8 @@ class OneCycleLR(WithMomentum):
             return (end - start) * part + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
 
-    def get_lr(self) -> Rates:
+    def _rates(self) -> Rates:
         """Compute the rates of this step, and write the momentum of each group."""
-        self._expect_within_step()
         step = self.last_epoch
         if step > self.total_steps:
             raise ArgumentError(

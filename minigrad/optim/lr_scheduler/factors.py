@@ -22,18 +22,14 @@ class LambdaLR(WithFunctions):
     [1.0]
     """
 
-    def get_lr(self) -> Rates:
-        """Compute the rates of this epoch."""
-        self._expect_within_step()
+    def _rates(self) -> Rates:
         return [rate * function(self.last_epoch) for function, rate in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
 class MultiplicativeLR(WithFunctions):
     """Multiply the previous rate by a function of the epoch."""
 
-    def get_lr(self) -> Rates:
-        """Compute the rates of this epoch."""
-        self._expect_within_step()
+    def _rates(self) -> Rates:
         if self._is_initial:
             return self.current()
         return [rate * function(self.last_epoch)
@@ -50,9 +46,7 @@ class StepLR(LRScheduler):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Rates:
-        """Compute the rates of this epoch."""
-        self._expect_within_step()
+    def _rates(self) -> Rates:
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
             return self.current()
         return [rate * self.gamma for rate in self.current()]
@@ -73,9 +67,7 @@ class MultiStepLR(LRScheduler):
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Rates:
-        """Compute the rates of this epoch."""
-        self._expect_within_step()
+    def _rates(self) -> Rates:
         if self.last_epoch not in self.milestones:
             return self.current()
         return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in self.current()]
@@ -99,9 +91,7 @@ class ConstantLR(LRScheduler):
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Rates:
-        """Compute the rates of this epoch."""
-        self._expect_within_step()
+    def _rates(self) -> Rates:
         if self.last_epoch == 0:
             return [rate * self.factor for rate in self.current()]
         if self.last_epoch != self.total_iters:
@@ -133,9 +123,7 @@ class LinearLR(LRScheduler):
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Rates:
-        """Compute the rates of this epoch."""
-        self._expect_within_step()
+    def _rates(self) -> Rates:
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self.current()]
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -157,9 +145,7 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Rates:
-        """Compute the rates of this epoch."""
-        self._expect_within_step()
+    def _rates(self) -> Rates:
         return self.current() if self._is_initial else [rate * self.gamma for rate in self.current()]
 
     def _get_closed_form_lr(self) -> Rates:
@@ -177,9 +163,7 @@ class PolynomialLR(LRScheduler):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Rates:
-        """Compute the rates of this epoch."""
-        self._expect_within_step()
+    def _rates(self) -> Rates:
         if self._is_initial or self.last_epoch > self.total_iters:
             return self.current()
         now, before = (1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1))
