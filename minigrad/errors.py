@@ -110,6 +110,12 @@ def check(condition: object, error_type: type[MinigradError], *parts: object, **
         raise error_type("".join(str(part) for part in parts), **facts)
 
 
+def absent_method(owner: object, kind: str, call: str) -> NotImplementedError:
+    """Return the error of a method that a subclass should define; call: the method with its parameters, as text."""
+    name = call.partition("(")[0]
+    return NotImplementedError(f"{type(owner).__name__}.{name}: {kind} must define {name}; add a method {call}")
+
+
 class _Unsteady(threading.local):
     """error: the class of an error to raise for effects, while `runtime/compositions.py` collects calls; or None."""
 

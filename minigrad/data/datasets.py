@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from minigrad.data import memory
 from minigrad.data.streams import drawn_key, expect_generator, permutation
-from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError, absent_method
 from minigrad.ops.creation import from_numpy
 from minigrad.ops.generators import Generator
 from minigrad.ops.indexing.gathering import index_select
@@ -37,9 +37,7 @@ class Dataset(Generic[T_co]):
 
     def __getitem__(self, index: Any) -> T_co:
         """Return the sample with an index."""
-        raise NotImplementedError(
-            f"{type(self).__name__}: a map-style dataset must define __getitem__; add a method __getitem__(self, index)"
-        )
+        raise absent_method(self, "a map-style dataset", "__getitem__(self, index)")
 
     def __add__(self, other: Dataset[Any]) -> ConcatDataset:
         """Return the concatenation of both datasets."""
@@ -55,9 +53,7 @@ class IterableDataset(Dataset[T_co]):
 
     def __iter__(self) -> Iterator[T_co]:
         """Return an iterator over the samples."""
-        raise NotImplementedError(
-            f"{type(self).__name__}: an IterableDataset must define __iter__; add a method __iter__(self)"
-        )
+        raise absent_method(self, "an IterableDataset", "__iter__(self)")
 
     def __add__(self, other: Dataset[Any]) -> Any:
         """Return the concatenation of both streams."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.data.streams import drawn_key, expect_generator, permutation, source, uniforms
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, absent_method
 from minigrad.ops.generators import Generator
 
 T_co = TypeVar("T_co", covariant=True)
@@ -32,7 +32,7 @@ class Sampler(Generic[T_co]):
 
     def __iter__(self) -> Iterator[T_co]:
         """Return an iterator over the indices of an epoch."""
-        raise NotImplementedError(f"{type(self).__name__}: a sampler must define __iter__; add a method __iter__(self)")
+        raise absent_method(self, "a sampler", "__iter__(self)")
 
 
 class ArraySampler(Sampler[int]):

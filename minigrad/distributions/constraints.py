@@ -10,6 +10,7 @@ from typing import Any
 
 from minigrad.core.dtype import float64
 from minigrad.distributions.utils import formula
+from minigrad.errors import absent_method
 from minigrad.ops.creation import full
 from minigrad.ops.shape.joining import cat as joined
 from minigrad.ops.shape.joining import stack as stacked
@@ -29,7 +30,7 @@ class Constraint:
 
     def check(self, value: Tensor) -> Tensor:
         """Return a bool tensor of the batch shape: whether each value is in the set."""
-        raise NotImplementedError(f"{type(self).__name__}: a Constraint must define check; add a method check(value)")
+        raise absent_method(self, "a Constraint", "check(self, value)")
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{key}={value}" for key, value in vars(self).items() if not key.startswith("_"))

@@ -14,7 +14,7 @@ from weakref import ref
 from minigrad.core.roles import Choice
 from minigrad.distributions import constraints
 from minigrad.distributions.utils import formula, summed
-from minigrad.errors import ShapeError
+from minigrad.errors import ShapeError, absent_method
 from minigrad.ops.creation import zeros_like
 from minigrad.runtime.tensor import Tensor
 
@@ -79,12 +79,10 @@ class Transform:
         return inverse
 
     def _call(self, x: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__}: a Transform must define _call; add a method _call(self, x)")
+        raise absent_method(self, "a Transform", "_call(self, x)")
 
     def _inverse(self, y: Any) -> Any:
-        raise NotImplementedError(
-            f"{type(self).__name__}: an invertible Transform must define _inverse; add a method _inverse(self, y)"
-        )
+        raise absent_method(self, "an invertible Transform", "_inverse(self, y)")
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of the result for an argument of a given shape."""

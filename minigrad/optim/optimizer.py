@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, ClassVar
 
-from minigrad.errors import ArgumentError, DTypeError, warn
+from minigrad.errors import ArgumentError, DTypeError, absent_method, warn
 from minigrad.optim import lists
 from minigrad.optim.states import loaded, packed
 from minigrad.runtime.changes import CountedDict
@@ -184,9 +184,7 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take a step; a subclass overrides this method."""
-        raise NotImplementedError(
-            f"{type(self).__name__}.step: an optimizer must define step; add a method step(self, closure=None)"
-        )
+        raise absent_method(self, "an optimizer", "step(self, closure=None)")
 
     # ---- hooks ----
 
@@ -329,4 +327,4 @@ class GroupOptimizer(Optimizer):
 
     def update(self, group: dict[str, Any]) -> None:
         """Update the parameters of a group; a subclass overrides this method."""
-        raise NotImplementedError(f"{type(self).__name__}.update: an optimizer must define update; add a method update")
+        raise absent_method(self, "an optimizer", "update(self, group)")

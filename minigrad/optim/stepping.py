@@ -14,6 +14,7 @@ from operator import is_
 from typing import Any, ClassVar
 
 from minigrad.declare.many import Rule
+from minigrad.errors import absent_method
 from minigrad.ops.shape.parts import view_as_complex, view_as_real
 from minigrad.optim.optimizer import Optimizer, Params, loss_of
 from minigrad.optim.states import expect_at_least, expect_betas, expect_offered, expect_rate, filled, scalar_state
@@ -60,7 +61,7 @@ class RuleOptimizer(Optimizer):
     def rule(self, group: dict[str, Any]) -> Rule:
         """Return the rule for the options of a group, by default `always`."""
         if self.always is None:
-            raise NotImplementedError(f"{type(self).__name__}.rule: an optimizer must define rule; add a method rule")
+            raise absent_method(self, "an optimizer", "rule(self, group)")
         return self.always
 
     def first_state(self, name: str, p: Any, group: dict[str, Any]) -> Tensor:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from minigrad.declare.manual import document_all
-from minigrad.errors import DeclarationError, ShapeError, StateError
+from minigrad.errors import DeclarationError, ShapeError, StateError, absent_method
 from minigrad.nn.modules import batchnorm
 from minigrad.nn.modules.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from minigrad.nn.modules.linear import Linear
@@ -68,10 +68,7 @@ class LazyModuleMixin(Module):
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
         """Create the memory of the parameters from the arguments of the first call; a subclass defines this method."""
-        raise NotImplementedError(
-            f"{type(self).__name__}: a lazy module must define initialize_parameters; add a method "
-            "initialize_parameters(self, input)"
-        )
+        raise absent_method(self, "a lazy module", "initialize_parameters(self, input)")
 
     def has_uninitialized_params(self) -> bool:
         """Return whether a parameter or a buffer of this module has no shape yet."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from inspect import signature
 from typing import Any, Self
 
-from minigrad.errors import ArgumentError, DeclarationError, IndexOutOfRange, MinigradError, ShapeError
+from minigrad.errors import ArgumentError, DeclarationError, IndexOutOfRange, MinigradError, ShapeError, absent_method
 from minigrad.nn.modules import global_hooks
 from minigrad.nn.modules.global_hooks import (  # noqa: F401 - names of this module in PyTorch
     register_module_backward_hook,
@@ -85,10 +85,7 @@ class Module(Shown, Movable):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; a subclass must implement this method."""
-        raise NotImplementedError(
-            f"{type(self).__name__}: a module must define forward before it is called; add a method forward to the "
-            "class"
-        )
+        raise absent_method(self, "a module that is called", "forward(self, input)")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.errors import DeclarationError, StateError
+from minigrad.errors import DeclarationError, StateError, absent_method
 from minigrad.nn.modules.hooks import Hooked, RemovableHandle
 from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS
 from minigrad.nn.parameter import Uninitialized, adopt
@@ -108,17 +108,11 @@ class Stateful(Hooked):
 
     def get_extra_state(self) -> Any:
         """Return additional state for `state_dict`; a subclass that overrides it also overrides `set_extra_state`."""
-        raise NotImplementedError(
-            f"{type(self).__name__}.get_extra_state: a module with extra state must define get_extra_state; add a "
-            "method get_extra_state(self)"
-        )
+        raise absent_method(self, "a module with extra state", "get_extra_state(self)")
 
     def set_extra_state(self, state: Any) -> None:
         """Restore the additional state, which is the result of `get_extra_state`."""
-        raise NotImplementedError(
-            f"{type(self).__name__}.set_extra_state: a module with extra state must define set_extra_state; add a "
-            "method set_extra_state(self, state)"
-        )
+        raise absent_method(self, "a module with extra state", "set_extra_state(self, state)")
 
     # ---- in
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from minigrad.errors import ArgumentError, DTypeError, warn
+from minigrad.errors import ArgumentError, DTypeError, absent_method, warn
 from minigrad.optim.optimizer import Optimizer
 from minigrad.runtime.hosting import hosted
 from minigrad.runtime.recording import no_grad
@@ -77,9 +77,7 @@ class LRScheduler:
 
     def _rates(self) -> Rates:
         """Compute the rates for `last_epoch`."""
-        raise NotImplementedError(
-            f"{type(self).__name__}.get_lr: a scheduler must define get_lr; add a method get_lr(self)"
-        )
+        raise absent_method(self, "a scheduler", "get_lr(self)")
 
     def get_last_lr(self) -> Rates:
         """Return the rates that were written last, one per group."""
