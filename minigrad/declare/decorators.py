@@ -76,12 +76,9 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
     linear: Operands in which the op is linear: `mg.rules.joint("a", "b")` or `mg.rules.each("a", "b")`; True if the op
     has a single operand.
     jvp: JVP rule, such as `lambda dx, y: dx * y`; by default transforms derive it.
-    batch (str or function): Batching rule for `vmap`: see `declare/claims.py`; by default it is derived.
     outputs: Names of several results, for a body that returns a tuple, such as `return mantissa, exponent`. Then the
     dtype rule returns one dtype for all results or a tuple of dtypes, calls return a named tuple, `out=` takes a tuple,
     and VJP rules name the incoming gradients that they use: `lambda g0, g1, x: ...`.
-    namespace (str or tuple of str): Namespaces in which users find the op; by default the folder of the declaration
-    determines it.
     method: Whether Tensor has the op as a method, which also has an in-place form; by default if `mg` has the op, or
     `mg.nn.functional`.
     inplace: Whether the function has PyTorch's parameter `inplace`.
@@ -234,9 +231,6 @@ def view(
     derived.
     beyond: Whether the view may contain elements of the storage that are not in its operand; then the callers check
     that these elements exist.
-    name: Name of the op in the schema; by default that of the function.
-    namespace (str or tuple of str): Namespaces in which users find the view; by default the folder of the declaration
-    determines it.
     method: Whether Tensor has the view as a method; by default if `mg` has it.
     dtype: Function of (op, specs) that returns the dtype of the view; by default it is that of the operand.
     """
@@ -285,8 +279,6 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     and it receives None for values that are not saved for the requested gradients.
     outputs: Names of several results. Then `dtype` and `shape` return a tuple, the body receives an `out` for each
     result, calls return a named tuple, and a rule takes the gradients that it names: `lambda g0, g1, x: ...`.
-    namespace (str or tuple of str): Namespaces in which users find the op; by default the folder of the declaration
-    determines it.
     method: Whether Tensor has the op as a method.
     in_place: Whether Tensor also has the in-place method `name_`.
     out: Whether the public function takes `out=`.
