@@ -20,7 +20,6 @@ from minigrad.ops.creation import from_numpy
 class CSV(TensorDataset):
     """Read the rows of a CSV file: numbers are the features, and one column of numbers or class names is the target.
 
-    path: Path of the file. A file whose name ends in .gz is decompressed.
     target: Name or index of the column of the target. Without a target, a sample contains only features.
     delimiter: Character between two cells.
     header: Whether the first row contains the names of the columns. By default, it does if a cell of the first row is

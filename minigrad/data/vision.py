@@ -161,8 +161,6 @@ TYPES: Final = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4",
 def read_idx(path: Any) -> NDArray[Any]:
     """Read an IDX file as a NumPy array.
 
-    path: Path of the file. A file whose name ends in .gz is decompressed.
-
     Returns (numpy.ndarray): New array in the byte order of this machine.
 
     Raises FileError if the file is missing, truncated, too long, or of another format.

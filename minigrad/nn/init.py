@@ -226,7 +226,6 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Generato
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill a weight with uniform samples of variance `gain**2 * 2 / (fan in + fan out)`.
 
-    tensor: Weight (out, in, *window), written in place.
     gain: Factor of the standard deviation, see `calculate_gain`.
 
     Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks, 2010.
@@ -246,7 +245,6 @@ def kaiming_uniform_(
 ) -> Tensor:  # fmt: skip
     """Fill a weight with uniform samples of variance `gain**2 / fan`.
 
-    tensor: Weight (out, in, *window), written in place.
     a: Negative slope of the nonlinearity, if it is "leaky_relu".
     mode: The fan in the formula: "fan_in" preserves the variance in the forward pass, "fan_out" in the backward pass.
     nonlinearity: Nonlinearity after the layer, see `calculate_gain`.

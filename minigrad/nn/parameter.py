@@ -255,7 +255,6 @@ class UninitializedBuffer(Uninitialized):
     """Create a buffer of a lazy module whose shape is set later, by `materialize`.
 
     device and dtype: Device and dtype of the future memory; by default the default device and the default float dtype.
-    persistent: Whether `state_dict` contains the buffer.
     """
 
     __slots__ = ()

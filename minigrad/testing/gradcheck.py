@@ -98,13 +98,11 @@ def gradcheck(
 ) -> Report:
     """Compare the gradients of `function` at `inputs` with central differences.
 
-    function: Function that takes the inputs and returns a tensor or a tuple of tensors.
     inputs: Arguments.  Vars are checked and must be float64, float32 or complex; other tensors and values are passed
     unchanged.  A complex Var or result counts as pairs of real numbers, with a last dim of 2.
     eps: Step h of the central differences: 1e-6 by default for float64, 5e-3 for float32.
     atol: Absolute tolerance: 1e-6 by default for float64, 2e-3 for float32.
     rtol: Relative tolerance: 1e-5 by default for float64, 5e-3 for float32.
-    names: Names of the arguments for messages; by default they are read from the signature.
     every: Whether to compare each element.  By default, each element is compared for arguments with up to 64 elements,
     and larger arguments are compared along random directions.
     modes: Modes to check.  "reverse" is always checked.  "forward" compares forward mode with reverse mode: <u, Jv>
@@ -181,9 +179,7 @@ def gradgradcheck(
 ) -> Report:
     """Compare the second derivatives of `function`: `gradcheck` of the map (inputs, cotangent) -> gradients.
 
-    function: Function that takes the inputs and returns a tensor or a tuple of tensors.
     inputs: Arguments, as in `gradcheck`.
-    names: Names of the arguments for messages; by default they are read from the signature.
     modes: Modes, as in `gradcheck`; "forward" is forward mode over reverse mode.
     grad_outputs: One incoming gradient per output; by default they are random.
 

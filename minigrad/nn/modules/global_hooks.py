@@ -61,8 +61,6 @@ def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(module, args)` before each `forward` of any module, before the module's own hooks.
 
     hook: Function that returns None, or the positional arguments that replace `args`.
-
-    Returns: Its `remove()` removes the hook.
     """
     return GlobalHandle(everywhere.pre, (hook, False))
 
@@ -74,10 +72,6 @@ def register_module_forward_hook(
 
     hook: Function that returns None, or a new output. With `with_kwargs`, it is called as `hook(module, args, kwargs,
     output)`.
-    with_kwargs: Whether the hook receives keyword arguments.
-    always_call: Whether the hook also runs after an exception, with None as the output.
-
-    Returns: Its `remove()` removes the hook.
 
     >>> names = []
     >>> with mg.nn.modules.module.register_module_forward_hook(lambda m, args, y: names.append(type(m).__name__)):

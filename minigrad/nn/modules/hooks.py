@@ -224,10 +224,6 @@ class Hooked(Members):
 
         hook: Function that returns None, or the positional arguments that replace `args`. With `with_kwargs`, it is
         called as `hook(module, args, kwargs)` and returns None or `(args, kwargs)`.
-        prepend: Whether the hook runs before the hooks that are already registered.
-        with_kwargs: Whether the hook receives keyword arguments.
-
-        Returns: Its `remove()` removes the hook.
         """
         return RemovableHandle(self._own_hooks().pre, (hook, with_kwargs), prepend)
 
@@ -238,11 +234,6 @@ class Hooked(Members):
 
         hook: Function that returns None, or a new output. With `with_kwargs`, it is called as `hook(module, args,
         kwargs, output)`.
-        prepend: Whether the hook runs before the hooks that are already registered.
-        with_kwargs: Whether the hook receives keyword arguments.
-        always_call: Whether the hook also runs after an exception, with None as the output.
-
-        Returns: Its `remove()` removes the hook.
         """
         return RemovableHandle(self._own_hooks().forward, (hook, with_kwargs, always_call), prepend)
 
@@ -251,9 +242,6 @@ class Hooked(Members):
 
         hook: Function that returns None, or the gradients that replace `grad_output`, the gradients of the loss with
         respect to the outputs.
-        prepend: Whether the hook runs before the hooks that are already registered.
-
-        Returns: Its `remove()` removes the hook.
         """
         return RemovableHandle(self._own_hooks().backward_pre, hook, prepend)
 
@@ -264,9 +252,6 @@ class Hooked(Members):
         positional tensor argument; the entry is zeros if only other arguments require a gradient, and None if no
         argument does. `grad_output` has one entry per output; the entry is None if the loss does not depend on the
         output.
-        prepend: Whether the hook runs before the hooks that are already registered.
-
-        Returns: Its `remove()` removes the hook.
         """
         return RemovableHandle(self._own_hooks().backward, hook, prepend)
 

@@ -218,7 +218,6 @@ class Members:
 
         name: Name of the attribute and of the key in `state_dict`.
         tensor: The buffer to add.
-        persistent: Whether `state_dict` contains the buffer.
 
         Raises KeyError if the name is empty, contains a dot, or is the name of another attribute.
         Raises DeclarationError if `tensor` is not a tensor.

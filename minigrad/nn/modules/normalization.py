@@ -51,7 +51,6 @@ def as_shape(value: Any) -> tuple[int, ...]:
 class LayerNorm(_Scaled):
     """Normalize over the last dims: (x - mean) / sqrt(variance + eps) * weight + bias.
 
-    normalized_shape: Lengths of the dims to normalize over.
     elementwise_affine: Whether there are a weight and a bias of the shape `normalized_shape`.
     bias: Whether there is a bias; only used if `elementwise_affine` is True.
 
@@ -83,7 +82,6 @@ class LayerNorm(_Scaled):
 class RMSNorm(Module):
     """Normalize over the last dims: x / sqrt(mean of squares + eps) * weight.
 
-    normalized_shape: Lengths of the dims to normalize over.
     eps: Value added to the mean of squares; by default the machine epsilon of the dtype.
     elementwise_affine: Whether there is a weight of the shape `normalized_shape`.
     device and dtype: Device and dtype of the weight.

@@ -59,7 +59,6 @@ def clip_grads_with_norm_(
 ) -> None:
     """Multiply the gradients in place by `min(1, max_norm / (total_norm + 1e-6))`.
 
-    parameters: Parameters with gradients.
     total_norm: The norm of the gradients, from `get_total_norm`.
     """
     with no_grad():
@@ -73,8 +72,6 @@ def clip_grad_norm_(
     foreach: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Scale the gradients in place so that their norm, taken as one vector, is at most `max_norm`.
-
-    parameters: Parameters with gradients.
 
     Returns: The norm before scaling, a scalar.
 
@@ -101,7 +98,6 @@ def clip_grad_norm(
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
     """Limit each element of the gradients to [-clip_value, clip_value], in place.
 
-    parameters: Parameters with gradients.
     clip_value: Upper bound of the magnitude of each element.
     """
     with no_grad():

@@ -102,18 +102,15 @@ class _Orthogonal(Module):
 
 def orthogonal(
     module: Any, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
-) -> Any:
+) -> Module:
     """Parametrize a matrix so that its rows are orthonormal, or its columns if it has more rows than columns.
 
-    module: The module, changed in place.
     name: Name of the matrix.
     orthogonal_map ({"matrix_exp", "cayley"}): Function that maps a skew-symmetric matrix to an orthogonal matrix; the
     matrix exponential by default.
     use_trivialization: Whether the orthogonal matrix is multiplied by a base, which an assignment to the weight
     replaces. If False, there is no base, the original tensor begins with the values of the weight, and the weight
     cannot be assigned.
-
-    Returns (Module): The module.
 
     Raises ArgumentError if the tensor is not a matrix, or the map is unknown. PyTorch's "householder" is not available.
 

@@ -47,7 +47,6 @@ class _WeightNorm(Module):
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Parametrize a weight by its lengths and directions: weight = length * direction / norm(direction).
 
-    module: The module, changed in place.
     dim: Dim along which each slice has a separate length. With None, the whole weight has one length.
 
     Returns (Module): The module. `parametrizations.weight.original0` contains the lengths, `original1` the directions.
@@ -163,12 +162,8 @@ class _SpectralNorm(Module):
 
 def spectral_norm(
     module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
-) -> Any:
+) -> Module:
     """Parametrize a weight so that it is divided by its largest singular value at each use.
-
-    module: The module, changed in place.
-
-    Returns (Module): The module.
 
     Source: Miyato, Kataoka, Koyama and Yoshida, Spectral normalization for generative adversarial networks, 2018.
 

@@ -198,16 +198,15 @@ def uncomputed(module: Any, name: str) -> None:
 # ---- registration ---------------------------------------------------------------------------------------------------
 
 
-def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Any:
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
     """Let another module compute a parameter or buffer of a module at each use.
 
     module: The module that owns the tensor; it is changed in place.
-    tensor_name: Name of the tensor.
     parametrization: Module whose `forward` maps the original tensor to the parametrized tensor. If it has a method
     `right_inverse`, this method maps a value of the tensor to an original from which `forward` computes this value.
     unsafe: Whether the parametrization may change dtype and shape.
-
-    Returns (Module): The module.
 
     Raises ArgumentError if the module has no such tensor, or if dtype or shape change and `unsafe` is False.
 
@@ -285,14 +284,10 @@ def type_before_parametrizations(module: Any) -> Any:
     return base_and_names(module)[0]
 
 
-def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
+def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Module:
     """Make a parametrized tensor an ordinary parameter or buffer again.
 
-    module: The module, changed in place.
-    tensor_name: Name of the tensor.
     leave_parametrized: Whether the tensor keeps the computed value. If False, the tensor has its original value.
-
-    Returns (Module): The module.
 
     Raises ArgumentError if the tensor is not parametrized, or has several originals and `leave_parametrized` is False.
     """

@@ -131,7 +131,6 @@ def pad_sequence(
 ) -> Tensor:
     """Pad sequences of different lengths to one tensor.
 
-    sequences: Sequences of shape (length, ...).
     padding_side ({"right", "left"}): Side at which the elements are added.
 
     Returns: New tensor; gradients flow to the sequences.
@@ -264,8 +263,6 @@ def pad_packed_sequence(
 
 def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Return sequences of different lengths as a packed sequence.
-
-    sequences: Sequences of shape (length, ...).
 
     Returns: The sequences; gradients flow to the tensors.
 
