@@ -287,6 +287,7 @@ def type_before_parametrizations(module: Any) -> Any:
 def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Module:
     """Make a parametrized tensor an ordinary parameter or buffer again.
 
+    module: The module, changed in place.
     leave_parametrized: Whether the tensor keeps the computed value. If False, the tensor has its original value.
 
     Raises ArgumentError if the tensor is not parametrized, or has several originals and `leave_parametrized` is False.
