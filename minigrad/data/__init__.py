@@ -34,7 +34,15 @@ from minigrad.data.tables import CSV
 from minigrad.data.texts import Characters, character_names, read_text, topics
 from minigrad.data.transforms import Compose, Normalize, OneHot, RandomCrop, RandomHorizontalFlip
 from minigrad.data.vision import CIFAR10, CIFAR100, MNIST, FashionMNIST, read_idx
-from minigrad.declare.advice import imported, present
+from minigrad.declare.advice import present
 
 DistributedSampler: Any  # defined in `dist`, which imports this package
-present(globals(), imported(globals()), {"DistributedSampler": "dist.sampler"})
+__all__ = [
+    "CIFAR10", "CIFAR100", "CSV", "MNIST", "BatchSampler", "ChainDataset", "Characters", "Compose", "ConcatDataset",
+    "DataLoader", "Dataset", "FashionMNIST", "ImageFolder", "IterableDataset", "Normalize",
+    "OneHot", "RandomCrop", "RandomHorizontalFlip", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset",
+    "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "WorkerInfo", "character_names",
+    "default_collate", "default_convert", "get_worker_info", "load_digits", "moons", "random_split", "read_idx",
+    "read_image", "read_text", "spirals", "topics",
+]  # fmt: skip
+present(globals(), {name: globals()[name] for name in __all__}, {"DistributedSampler": "dist.sampler"})

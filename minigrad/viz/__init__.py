@@ -1,6 +1,6 @@
 """Pictures and texts that explain a computation, such as the op graph and the call path of a value."""
 
-from minigrad.declare.advice import imported, present
+from minigrad.declare.advice import present
 from minigrad.runtime.noting import scope
 from minigrad.viz.curves import Curves, curves
 from minigrad.viz.explain import explain, explanation, kernels
@@ -15,4 +15,8 @@ from minigrad.viz.program import program
 from minigrad.viz.step import Steps, step
 from minigrad.viz.strides import layout
 
-present(globals(), imported(globals()) | {"scope": scope})
+__all__ = [
+    "Curves", "Graph", "Heat", "Log", "Memory", "Picture", "Precision", "Steps", "curves", "explain", "explanation",
+    "graph", "kernel", "kernels", "layout", "memory", "precision", "program", "scope", "step", "tensor",
+]  # fmt: skip
+present(globals(), {name: globals()[name] for name in __all__})

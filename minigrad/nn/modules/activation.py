@@ -40,12 +40,18 @@ class Threshold(Activation, of=F.threshold):
     True
     """
 
+    threshold: float
+    value: float
+    inplace: bool = False
+
 
 class ReLU(Activation, of=F.relu):
     """Return max(x, 0)."""
 
+    inplace: bool = False
+
     def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input, self.__dict__["inplace"])
+        return F.relu(input, self.inplace)
 
 
 class RReLU(Activation, of=F.rrelu):
@@ -95,6 +101,8 @@ class Hardtanh(Activation, of=F.hardtanh):
 class ReLU6(Activation, of=F.relu6):
     """Return min(max(x, 0), 6)."""
 
+    inplace: bool = False
+
 
 class Sigmoid(Activation, of=F.sigmoid):
     """Return 1 / (1 + exp(-x))."""
@@ -102,6 +110,8 @@ class Sigmoid(Activation, of=F.sigmoid):
 
 class Hardsigmoid(Activation, of=F.hardsigmoid):
     """Return x / 6 + 1/2, limited to [0, 1]."""
+
+    inplace: bool = False
 
 
 class Tanh(Activation, of=F.tanh):
@@ -111,21 +121,33 @@ class Tanh(Activation, of=F.tanh):
 class SiLU(Activation, of=F.silu):
     """Return x * sigmoid(x), also called swish."""
 
+    inplace: bool = False
+
 
 class Mish(Activation, of=F.mish):
     """Return x * tanh(softplus(x))."""
+
+    inplace: bool = False
 
 
 class Hardswish(Activation, of=F.hardswish):
     """Return x * min(max(x + 3, 0), 6) / 6."""
 
+    inplace: bool = False
+
 
 class ELU(Activation, of=F.elu):
     """Return x for positive elements, and alpha * (exp(x) - 1) for all others."""
 
+    alpha: float = 1.0
+    inplace: bool = False
+
 
 class CELU(Activation, of=F.celu):
     """Return max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)."""
+
+    alpha: float = 1.0
+    inplace: bool = False
 
 
 class SELU(Activation, of=F.selu):
@@ -134,21 +156,32 @@ class SELU(Activation, of=F.selu):
     Source: Klambauer, Unterthiner, Mayr and Hochreiter, Self-normalizing neural networks, 2017.
     """
 
+    inplace: bool = False
+
 
 class GLU(Activation, of=F.glu):
     """Return the first half along `dim` times the sigmoid of the second half."""
+
+    dim: int = -1
 
 
 class GELU(Activation, of=F.gelu):
     """Return x times the standard normal distribution function at x; `approximate="tanh"` selects a faster formula."""
 
+    approximate: str = "none"
+
 
 class Hardshrink(Activation, of=F.hardshrink):
     """Replace elements in [-lambd, lambd] by 0."""
 
+    lambd: float = 0.5
+
 
 class LeakyReLU(Activation, of=F.leaky_relu):
     """Return x for positive elements, and negative_slope * x for all other elements."""
+
+    negative_slope: float = 1e-2
+    inplace: bool = False
 
 
 class LogSigmoid(Activation, of=F.logsigmoid):
@@ -158,9 +191,14 @@ class LogSigmoid(Activation, of=F.logsigmoid):
 class Softplus(Activation, of=F.softplus):
     """Return log(1 + exp(beta * x)) / beta, or x itself where beta * x is greater than the threshold."""
 
+    beta: float = 1.0
+    threshold: float = 20.0
+
 
 class Softshrink(Activation, of=F.softshrink):
     """Move elements by lambd towards 0; elements in [-lambd, lambd] become 0."""
+
+    lambd: float = 0.5
 
 
 class PReLU(Module):

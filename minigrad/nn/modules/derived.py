@@ -1,6 +1,6 @@
-"""Modules that are derived from a function: their fields are its arguments, and forward calls the function.
+"""Modules that are derived from a function: annotated fields are its arguments, and forward calls the function.
 
-The fields of a class are the parameters of the function, or are annotated.  The signature, the attributes, the call and
+A class states each field once, with its default, or inherits all fields.  The signature, the attributes, the call and
 the `repr` are derived from the fields.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, dataclass_transform
 
 from minigrad.errors import DeclarationError
 from minigrad.nn.modules.members import BUFFERS
@@ -18,24 +18,14 @@ TENSORS = ("weight", "pos_weight", "_random_samples")  # these fields are buffer
 
 
 def fields_of(cls: Any) -> inspect.Signature:
-    """Return the signature that the fields of a class define.
-
-    The fields are the annotated attributes, or the parameters of the function after its operands.  A value of the class
-    with the name of a field is its default.
-    """
+    """Return the signature that the fields of a class define; attributes of the class and its bases are defaults."""
     if "_own_signature" not in cls.__dict__:
         kind = inspect.Parameter.KEYWORD_ONLY if cls._keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
-        if cls._declared is None:
-            after = list(inspect.signature(cls._function).parameters.values())[cls._operands :]
-            own = vars(cls)
-            fields = [p.replace(kind=kind, default=own.get(p.name, p.default)) for p in after if p.name != "out"]
-        else:
-            defaults = {name: value for base in reversed(cls.__mro__) for name, value in vars(base).items()}
-            fields = [
-                inspect.Parameter(name, kind, default=defaults.get(name, inspect.Parameter.empty), annotation=text)
-                for name, text in cls._declared.items()
-            ]
-        cls._own_signature = inspect.Signature(fields)
+        defaults = {name: value for base in reversed(cls.__mro__) for name, value in vars(base).items()}
+        cls._own_signature = inspect.Signature([
+            inspect.Parameter(name, kind, default=defaults.get(name, inspect.Parameter.empty), annotation=text)
+            for name, text in cls._fields.items()
+        ])  # fmt: skip
     signature: inspect.Signature = cls._own_signature
     return signature
 
@@ -57,41 +47,28 @@ class FieldSignature:
         return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
-class FieldNames:
-    """The names of the fields of a class, which the first access stores in the class."""
-
-    def __get__(self, module: Any, cls: Any) -> tuple[str, ...]:
-        cls._fields = tuple(fields_of(cls).parameters)
-        names: tuple[str, ...] = cls._fields
-        return names
-
-
+@dataclass_transform()
 class FromFunction(Module):
     """Call a function of `mg.nn.functional` with the fields of the module as keyword arguments.
 
-    The fields are those parameters of the function that a call does not pass.  A subclass whose fields are others
-    annotates them.  Its class arguments are `of`, the function; `operands`, the number of parameters that a call
-    passes; `hidden`, the names of the fields that `repr` omits; and `keyword_only`, which is True if fields can only be
-    passed by name.
+    A subclass defines the fields and has no parameters.  Its class arguments are `of`, the function; `hidden`, the
+    names of the fields that `repr` omits; and `keyword_only`, which is True if fields can only be passed by name.
     """
 
     __signature__: Any = FieldSignature()
     _function: Any = None
-    _fields: Any = FieldNames()
-    _declared: dict[str, Any] | None = None
-    _operands = 1
+    _fields: dict[str, Any] = {}
     _hidden: tuple[str, ...] = ()
     _keyword_only = False
 
     def __init_subclass__(
-        cls, of: Callable[..., Any] | None = None, operands: int | None = None, hidden: tuple[str, ...] | None = None,
-        keyword_only: bool = False, **kwargs: Any,
+        cls, of: Callable[..., Any] | None = None, hidden: tuple[str, ...] | None = None, keyword_only: bool = False,
+        **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init_subclass__(**kwargs)
         if of is not None:
-            cls._function, cls._fields = staticmethod(of), FieldNames()
-            cls._declared = inspect.get_annotations(cls) or (None if operands else cls._declared)
-            cls._operands = operands or cls._operands
+            cls._function = staticmethod(of)
+            cls._fields = inspect.get_annotations(cls) or cls._fields
             cls._keyword_only = keyword_only
         if hidden is not None:
             cls._hidden = hidden

@@ -6,7 +6,7 @@ names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -14,7 +14,7 @@ from minigrad.core.conditions import expect_shape
 from minigrad.core.roles import Number
 from minigrad.errors import warn
 from minigrad.nn import functional as F
-from minigrad.nn.modules.derived import FromFunction, fields_of, undefined
+from minigrad.nn.modules.derived import FromFunction, undefined
 from minigrad.nn.modules.distance import PairwiseDistance
 from minigrad.nn.modules.linear import Linear
 from minigrad.nn.modules.module import Module
@@ -52,12 +52,13 @@ class _Loss(FromFunction, of=undefined):
         return self._function(*args, **kwargs, **{name: d[name] for name in self._fields if name in d})
 
     def extra_repr(self) -> str:
-        d = self.__dict__
-        shown = {
-            name: d[name] for name, p in fields_of(type(self)).parameters.items()
-            if name in d and not isinstance(d[name], (Tensor, Module)) and d[name] != p.default
-        }  # fmt: skip
-        return ", ".join(f"{name}={value!r}" for name, value in shown.items())
+        d, cls = self.__dict__, type(self)
+        names = [
+            n
+            for n in self._fields
+            if n in d and not isinstance(d[n], (Tensor, Module)) and d[n] != getattr(cls, n, None)
+        ]
+        return ", ".join(f"{name}={d[name]!r}" for name in names)
 
 
 class _WeightedLoss(_Loss, of=undefined):
@@ -77,18 +78,24 @@ class L1Loss(_Loss, of=F.l1_loss):
     """
 
 
-class NLLLoss(_WeightedLoss, of=F.nll_loss, operands=2):
+class NLLLoss(_WeightedLoss, of=F.nll_loss):
     """Return the mean of -input[target]: log probabilities (N, C, ...) and target classes (N, ...).
 
     `weight` contains one factor per class. A target equal to `ignore_index` is excluded.
     """
+
+    weight: Tensor | None = None
+    size_average: bool | None = None
+    ignore_index: int = -100
+    reduce: bool | None = None
+    reduction: str = "mean"
 
 
 class NLLLoss2d(NLLLoss):
     """Return the negative log likelihood of images; this is an old name of `NLLLoss`."""
 
 
-class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss, operands=2):
+class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss):
     """Return the negative log likelihood of counts under a Poisson distribution.
 
     The input contains the means of the distributions, or with `log_input=True`, the default, the logarithms of the
@@ -96,8 +103,15 @@ class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss, operands=2):
     added to the mean before its logarithm is computed. `reduction` is "mean", "sum" or "none".
     """
 
+    log_input: bool = True
+    full: bool = False
+    size_average: bool | None = None
+    eps: float = 1e-8
+    reduce: bool | None = None
+    reduction: str = "mean"
 
-class GaussianNLLLoss(_Loss, of=F.gaussian_nll_loss, keyword_only=True, operands=3):
+
+class GaussianNLLLoss(_Loss, of=F.gaussian_nll_loss, keyword_only=True):
     """Return the negative log likelihood of targets under normal distributions.
 
     The module is called with (input, target, var), where `input` contains the means and `var` the variances.
@@ -105,8 +119,12 @@ class GaussianNLLLoss(_Loss, of=F.gaussian_nll_loss, keyword_only=True, operands
     "mean", "sum" or "none".
     """
 
+    full: bool = False
+    eps: float = 1e-6
+    reduction: str = "mean"
 
-class KLDivLoss(_Loss, of=F.kl_div, operands=2):
+
+class KLDivLoss(_Loss, of=F.kl_div):
     """Return the Kullback-Leibler divergence: the mean or sum of target * (log(target) - input).
 
     The input contains log probabilities, and the target contains probabilities.
@@ -114,6 +132,11 @@ class KLDivLoss(_Loss, of=F.kl_div, operands=2):
     reduction ({"mean", "batchmean", "sum", "none"}): "batchmean" divides the sum by the length of dim 0; it is the mean
     divergence if each row is a distribution. "mean" divides the sum by the number of elements.
     """
+
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+    log_target: bool = False
 
 
 class MSELoss(_Loss, of=F.mse_loss):
@@ -124,20 +147,36 @@ class BCELoss(_WeightedLoss, of=F.binary_cross_entropy):
     """Return the cross entropy of probabilities and targets, both from 0 to 1; `weight` is a factor per element."""
 
 
-class BCEWithLogitsLoss(_Loss, of=F.binary_cross_entropy_with_logits, operands=2):
+class BCEWithLogitsLoss(_Loss, of=F.binary_cross_entropy_with_logits):
     """Return BCELoss of sigmoid(input), without overflow; `pos_weight` is the factor of positive targets per class."""
 
+    weight: Tensor | None = None
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+    pos_weight: Tensor | None = None
 
-class HingeEmbeddingLoss(_Loss, of=F.hinge_embedding_loss, operands=2):
+
+class HingeEmbeddingLoss(_Loss, of=F.hinge_embedding_loss):
     """Return the input where the target is 1, and max(0, margin - input) where the target is -1."""
+
+    margin: float = 1.0
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
 
 
 class MultiLabelMarginLoss(_Loss, of=F.multilabel_margin_loss):
     """Return the hinge loss between each target class and every other class; a target of -1 ends the list."""
 
 
-class SmoothL1Loss(_Loss, of=F.smooth_l1_loss, operands=2):
+class SmoothL1Loss(_Loss, of=F.smooth_l1_loss):
     """Return d**2 / (2 * beta) where |d| < beta, and |d| - beta / 2 otherwise, with d = input - target."""
+
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+    beta: float = 1.0
 
 
 class HuberLoss(_Loss, of=F.huber_loss):
@@ -151,7 +190,7 @@ class SoftMarginLoss(_Loss, of=F.soft_margin_loss):
     """Return log(1 + exp(-target * input)) for targets of 1 and -1."""
 
 
-class CrossEntropyLoss(_WeightedLoss, of=F.cross_entropy, operands=2):
+class CrossEntropyLoss(_WeightedLoss, of=F.cross_entropy):
     """Return the cross entropy of logits (N, C, ...) and targets: classes (N, ...) or probabilities (N, C, ...).
 
     `weight` is a vector with one factor per class. A target class equal to `ignore_index` does not count.
@@ -162,6 +201,13 @@ class CrossEntropyLoss(_WeightedLoss, of=F.cross_entropy, operands=2):
     >>> round(loss.item(), 4)  # log(4)
     1.3863
     """
+
+    weight: Tensor | None = None
+    size_average: bool | None = None
+    ignore_index: int = -100
+    reduce: bool | None = None
+    reduction: str = "mean"
+    label_smoothing: float = 0.0
 
 
 class LinearCrossEntropyLoss(Module):
@@ -203,39 +249,69 @@ class MultiLabelSoftMarginLoss(_WeightedLoss, of=F.multilabel_soft_margin_loss):
     """Return the mean over the classes of the binary cross entropy of sigmoid(input)."""
 
 
-class CosineEmbeddingLoss(_Loss, of=F.cosine_embedding_loss, operands=3):
+class CosineEmbeddingLoss(_Loss, of=F.cosine_embedding_loss):
     """Return 1 - cos(input1, input2) where the target is 1, and max(0, cos - margin) where the target is -1."""
 
-    margin = 0.0
+    margin: float = 0.0
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
 
 
-class MarginRankingLoss(_Loss, of=F.margin_ranking_loss, operands=3):
+class MarginRankingLoss(_Loss, of=F.margin_ranking_loss):
     """Return max(0, -target * (input1 - input2) + margin) for (input1, input2, target)."""
 
+    margin: float = 0.0
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
 
-class MultiMarginLoss(_WeightedLoss, of=F.multi_margin_loss, operands=2):
+
+class MultiMarginLoss(_WeightedLoss, of=F.multi_margin_loss):
     """Return the hinge loss, to the power of p, between the target class and every other class."""
 
+    p: int = 1
+    margin: float = 1.0
+    weight: Tensor | None = None
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
 
-class TripletMarginLoss(_Loss, of=F.triplet_margin_loss, operands=3):
+
+class TripletMarginLoss(_Loss, of=F.triplet_margin_loss):
     """Return max(0, d(anchor, positive) - d(anchor, negative) + margin) with the p-norm as the distance.
 
     With `swap`, d(positive, negative) replaces d(anchor, negative) where it is smaller.
     """
 
-    p = 2.0
+    margin: float = 1.0
+    p: float = 2.0
+    eps: float = 1e-6
+    swap: bool = False
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
 
 
-class TripletMarginWithDistanceLoss(_Loss, of=F.triplet_margin_with_distance_loss, keyword_only=True, operands=3):
+class TripletMarginWithDistanceLoss(_Loss, of=F.triplet_margin_with_distance_loss, keyword_only=True):
     """Return TripletMarginLoss with another distance, a function of two tensors."""
+
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None
+    margin: float = 1.0
+    swap: bool = False
+    reduction: str = "mean"
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         return {**fields, "distance_function": fields["distance_function"] or PairwiseDistance()}
 
 
-class CTCLoss(_Loss, of=F.ctc_loss, operands=4):
+class CTCLoss(_Loss, of=F.ctc_loss):
     """Return the CTC loss: minus the logarithm of the total probability of all alignments with the target labels.
 
     The module is called with (log_probs, targets, input_lengths, target_lengths), as `mg.nn.functional.ctc_loss`.
     `blank` is the index of the class that stands for no label. `zero_infinity=True` replaces infinite losses by 0.
     """
+
+    blank: int = 0
+    reduction: str = "mean"
+    zero_infinity: bool = False

@@ -19,8 +19,13 @@ __all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 class LocalResponseNorm(FromFunction, of=F.local_response_norm):
     """Divide by (k + alpha * mean of the squares of `size` neighboring channels) ** beta."""
 
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    k: float = 1.0
+
     def extra_repr(self) -> str:
-        return "{size}, alpha={alpha}, beta={beta}, k={k}".format_map(self.__dict__)
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
 class _Scaled(Module):

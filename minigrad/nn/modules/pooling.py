@@ -20,6 +20,9 @@ __all__ = [
 class _Pool(FromFunction):
     """Pooling with windows of `kernel_size`, which is also the default stride."""
 
+    kernel_size: Any
+    stride: Any
+
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         if fields["stride"] is None:
             fields["stride"] = fields["kernel_size"]
@@ -90,6 +93,12 @@ class MaxUnpool3d(_MaxUnpool, of=F.max_unpool3d):
 class AvgPool1d(_Pool, of=F.avg_pool1d, hidden=("ceil_mode", "count_include_pad")):
     """Return the mean of each window along the last dim."""
 
+    kernel_size: Any
+    stride: Any = None
+    padding: Any = 0
+    ceil_mode: bool = False
+    count_include_pad: bool = True
+
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         fields = super()._prepared(fields)
         windows = {name: repeated(fields[name], 1) for name in ("kernel_size", "stride", "padding")}
@@ -97,7 +106,14 @@ class AvgPool1d(_Pool, of=F.avg_pool1d, hidden=("ceil_mode", "count_include_pad"
 
 
 class _AvgPool(_Pool, of=undefined, hidden=("ceil_mode", "count_include_pad", "divisor_override")):
-    """The common part of `AvgPool2d` and `AvgPool3d`."""
+    """The fields of `AvgPool2d`."""
+
+    kernel_size: Any
+    stride: Any = None
+    padding: Any = 0
+    ceil_mode: bool = False
+    count_include_pad: bool = True
+    divisor_override: int | None = None
 
 
 class AvgPool2d(_AvgPool, of=F.avg_pool2d):
@@ -108,15 +124,24 @@ class AvgPool3d(_AvgPool, of=F.avg_pool3d):
     """Return the mean of each window of volumes; `divisor_override` is the divisor of the sum, if it is given."""
 
 
-class LPPool1d(FromFunction, of=F.lp_pool1d):
+class _LPPool(FromFunction, of=undefined):
+    """The fields of `LPPool1d`."""
+
+    norm_type: float
+    kernel_size: Any
+    stride: Any = None
+    ceil_mode: bool = False
+
+
+class LPPool1d(_LPPool, of=F.lp_pool1d):
     """Return the p-norm of each window along the last dim; p is `norm_type`."""
 
 
-class LPPool2d(FromFunction, of=F.lp_pool2d):
+class LPPool2d(_LPPool, of=F.lp_pool2d):
     """Return the p-norm of each window of images; p is `norm_type`."""
 
 
-class LPPool3d(FromFunction, of=F.lp_pool3d):
+class LPPool3d(_LPPool, of=F.lp_pool3d):
     """Return the p-norm of each window of volumes; p is `norm_type`."""
 
 
@@ -124,6 +149,11 @@ class _FractionalMaxPool(FromFunction, of=undefined):
     """Max pooling with windows at random positions in `_dims` dims."""
 
     _dims = 2
+    kernel_size: Any
+    output_size: Any = None
+    output_ratio: Any = None
+    return_indices: bool = False
+    _random_samples: Any = None
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         sizes_of(type(self).__name__, self._dims, (1,) * self._dims, fields["output_size"], fields["output_ratio"])
@@ -160,7 +190,10 @@ class FractionalMaxPool3d(_FractionalMaxPool, of=F.fractional_max_pool3d):
 
 
 class _AdaptiveMaxPool(FromFunction, of=undefined, hidden=("return_indices",)):
-    """The common part of the adaptive pools of maxima."""
+    """The fields of `AdaptiveMaxPool1d`."""
+
+    output_size: Any
+    return_indices: bool = False
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool, of=F.adaptive_max_pool1d):
@@ -178,6 +211,8 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool, of=F.adaptive_max_pool3d):
 class AdaptiveAvgPool1d(FromFunction, of=F.adaptive_avg_pool1d):
     """Return the mean of each of `output_size` windows along the last dim."""
 
+    output_size: Any
+
 
 class AdaptiveAvgPool2d(FromFunction, of=F.adaptive_avg_pool2d):
     """Return the mean of each window of images, where `output_size` specifies the number of windows per dim.
@@ -188,6 +223,10 @@ class AdaptiveAvgPool2d(FromFunction, of=F.adaptive_avg_pool2d):
     (2, 3, 1, 1)
     """
 
+    output_size: Any
+
 
 class AdaptiveAvgPool3d(FromFunction, of=F.adaptive_avg_pool3d):
     """Return the mean of each of `output_size` windows of volumes; None leaves a dim as it is."""
+
+    output_size: Any

@@ -57,18 +57,35 @@ class Unflatten(Module):
 class PixelShuffle(FromFunction, of=F.pixel_shuffle):
     """Move channels to pixels: (N, C * r * r, H, W) becomes (N, C, H * r, W * r)."""
 
+    upscale_factor: int
+
 
 class PixelUnshuffle(FromFunction, of=F.pixel_unshuffle):
     """Move pixels to channels; this is the inverse of `PixelShuffle`."""
+
+    downscale_factor: int
 
 
 class ChannelShuffle(FromFunction, of=F.channel_shuffle):
     """Interleave the channels: channel k of group g becomes channel g of group k."""
 
+    groups: int
+
 
 class Unfold(FromFunction, of=F.unfold):
     """Return the windows of images as columns: (N, C * window, number of windows)."""
 
+    kernel_size: Any
+    dilation: Any = 1
+    padding: Any = 0
+    stride: Any = 1
+
 
 class Fold(FromFunction, of=F.fold):
     """Sum the windows of `Unfold` into images of size `output_size`."""
+
+    output_size: Any
+    kernel_size: Any
+    dilation: Any = 1
+    padding: Any = 0
+    stride: Any = 1
