@@ -1,7 +1,7 @@
 """PyTorch's memory formats: row-major, or with the channels (dim 1) innermost in memory.
 
-Results are row-major unless a call specifies another format, or an op declares `channels_last`: the functions of images
-in `nn` return the format of their input.  Here `preserve_format` also results in a row-major copy.
+The results of copies and casts have the format of their operand, and so have those of the functions of images, which
+declare `channels_last`.  All other results are row-major.
 """
 
 from __future__ import annotations
@@ -34,21 +34,16 @@ CHANNELS_LAST = {channels_last: 4, channels_last_3d: 5}  # the number of dims th
 ROW_MAJOR = (None, contiguous_format, preserve_format)
 
 
-def expect_format(op: str, value: object) -> None:
-    """Raise ArgumentError for a format that is not row-major."""
-    if value not in ROW_MAJOR:
-        raise ArgumentError(
-            f"{op}: expected memory_format=mg.contiguous_format or mg.preserve_format, got {value!r}; "
-            f"convert the result with .contiguous(memory_format=...)",
-            op=op,
-        )
-
-
 def layout_in(op: str, shape: tuple[int, ...], value: object) -> Layout:
     """Return the layout of a new tensor in a memory format; raise ShapeError if the format requires other dims."""
     rank = CHANNELS_LAST.get(value)  # type: ignore[call-overload]
     if rank is None:
-        expect_format(op, value)
+        if value not in ROW_MAJOR:
+            raise ArgumentError(
+                f"{op}: expected memory_format=mg.contiguous_format, mg.preserve_format or mg.channels_last, got "
+                f"{value!r}; pass one of them",
+                op=op,
+            )
         return Layout.contiguous(shape)
     if len(shape) != rank:
         raise ShapeError(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import DType, as_dtype, default_float, expect_no_loss
-from minigrad.core.formats import ROW_MAJOR, format_of, layout_in
+from minigrad.core.formats import contiguous_format, format_of, layout_in, preserve_format
 from minigrad.core.op import Op
 from minigrad.core.parameters import KEYWORD, SEVERAL
 from minigrad.declare.signature import Signature
@@ -281,14 +281,15 @@ def by_operands(op: Op, public: Callable[..., Any]) -> Callable[..., Any]:
 def in_format(name: str, x: Tensor, memory_format: Any) -> Tensor:
     """Return x with its elements in the order of a memory format: x itself if it has this order, otherwise a copy.
 
+    None and `preserve_format` are the order that x has.
     Raises ArgumentError for a value that is not a memory format, and ShapeError if x has another number of dims than
     the format requires.
     """
-    if memory_format in ROW_MAJOR:
-        return x
     layout = layout_in(name, x.layout.shape, memory_format)
-    if x.layout.strides == layout.strides:
+    if memory_format is None or memory_format is preserve_format or x.layout.strides == layout.strides:
         return x
+    if memory_format is contiguous_format:
+        return x.contiguous()
     rank = x.ndim
     return x.permute(0, *range(2, rank), 1).contiguous().permute(0, rank - 1, *range(1, rank - 1))
 

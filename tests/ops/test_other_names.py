@@ -140,6 +140,38 @@ def test_channels_last(name: str) -> None:
     assert volume.contiguous(memory_format=mg.channels_last_3d).strides == (8, 1, 8, 4, 2)
 
 
+def test_copies_and_casts_are_channels_last_like_their_operand() -> None:
+    last = mg.Var(np.linspace(-1, 1, 48).reshape(2, 3, 2, 4), device="reference").contiguous(
+        memory_format=mg.channels_last
+    )
+    row = last.contiguous()
+    kept = {
+        "half": lambda x: x.half(), "clone": lambda x: x.clone(), "copy": lambda x: x.to(x, copy=True),
+        "preserve": lambda x: x.clone(memory_format=mg.preserve_format), "gaps": lambda x: x[..., ::2].clone(),
+        "zeros_like": mg.zeros_like, "empty_like": mg.empty_like, "full_like": lambda x: mg.full_like(x, 2),
+        "randn_like": mg.randn_like, "complex": lambda x: mg.rand_like(x, dtype=mg.complex64),
+        "to": lambda x: x.to(mg.float64, "cpu"),
+    }  # fmt: skip
+    for name, f in kept.items():
+        y, wanted = f(last), f(row)
+        assert y.is_contiguous(memory_format=mg.channels_last) and wanted.is_contiguous(), name
+        if "like" not in name and name != "complex":
+            np.testing.assert_array_equal(y.tolist(), wanted.tolist(), err_msg=name)
+    for f in (
+        lambda x: x.contiguous(), lambda x: x.clone(memory_format=mg.contiguous_format),
+        lambda x: mg.zeros_like(x, memory_format=mg.contiguous_format), lambda x: x.permute(1, 0, 3, 2).clone(),
+        lambda x: mg.randn_like(x, memory_format=mg.contiguous_format),
+        lambda x: x.half(memory_format=mg.contiguous_format),
+    ):  # fmt: skip
+        assert f(last).is_contiguous()
+    volume = mg.zeros(2, 3, 2, 2, 2, device="reference").contiguous(memory_format=mg.channels_last_3d)
+    assert volume.double().stride() == volume.stride()
+    pairs = mg.Var(np.ones((2, 2, 2, 2)), device="reference")
+    mg.testing.gradcheck(
+        lambda x: mg.view_as_complex(x.contiguous(memory_format=mg.channels_last).clone().contiguous()), [pairs]
+    )
+
+
 def test_flags_of_to_may_be_given_by_position() -> None:
     x = mg.tensor(X, device="reference")
     assert x.to(mg.float64, False, True) is not x is x.to(mg.float64, False, False) and x.to("reference", False) is x

@@ -32,7 +32,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def _dense(x: Tensor) -> Tensor:
-    return x if x.is_contiguous() and x.offset == 0 else clone(x)
+    return (x if x.offset == 0 else clone(x)).contiguous()
 
 
 @kernel(

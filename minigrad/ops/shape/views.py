@@ -54,7 +54,7 @@ def put_back(backend, out, g, *, shape, view, params):
 
 def _look_again(g: Tensor, view: Op, params: tuple[tuple[str, Any], ...]) -> Tensor:
     """Return a view of g; `as_strided` counts elements of memory, so g must be contiguous as the operand was."""
-    again: Tensor = apply(view, (g if view is not _strided() or g.is_contiguous() else clone(g),), dict(params))
+    again: Tensor = apply(view, (g.contiguous() if view is _strided() else g,), dict(params))
     return again
 
 
