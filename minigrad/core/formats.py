@@ -6,6 +6,7 @@ declare `channels_last`.  All other results are row-major.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 from minigrad.core.layout import Layout
@@ -62,3 +63,11 @@ def format_of(layout: Layout) -> MemoryFormat | None:
     steps = [(layout.strides[d], layout.shape[d]) for d in (0, *range(2, rank), 1) if layout.shape[d] != 1]
     ordered = all(outer >= inner * size > 0 for (outer, _), (inner, size) in pairwise(steps))
     return (channels_last if rank == 4 else channels_last_3d) if ordered else None
+
+
+def layout_of_result(shape: tuple[int, ...], layouts: Iterable[Layout]) -> Layout:
+    """Return the layout of a new result: in the format of the first operand that has its shape, as in PyTorch."""
+    for layout in layouts if len(shape) in CHANNELS_LAST.values() else ():
+        if layout.shape == shape:
+            return layout_in("", shape, format_of(layout))
+    return Layout.contiguous(shape)

@@ -13,7 +13,7 @@ from minigrad.backends.host import without_waiting
 from minigrad.backends.steps import Steps
 from minigrad.core.device import Device, as_device
 from minigrad.core.dtype import DType, as_dtype, bool_, expect_no_loss
-from minigrad.core.formats import ROW_MAJOR, format_of
+from minigrad.core.formats import CHANNELS_LAST, format_of, layout_in
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
 from minigrad.core.roles import Format, Target, read_flag
@@ -86,14 +86,20 @@ def clone(backend, out, input: Tensor, *, memory_format: Format = None):
 
 @composed(out=False)
 def contiguous(input: Tensor, memory_format: Format = None) -> Tensor:
-    """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
-    if memory_format not in ROW_MAJOR:
-        return in_format("contiguous", input, memory_format)
-    if input.is_contiguous():
+    """Return a row-major copy without gaps, or one in another memory format; the tensor itself if it has this order.
+
+    Gradient: g, in the memory format of the input.
+    """
+    if input.layout.strides == layout_in("contiguous", input.layout.shape, memory_format).strides:
         return input
-    # A clone of a tensor that is channels last would be channels last, too.
-    kept = format_of(input.layout) is not None
-    return rearrange(input, input.shape, tuple(range(input.ndim)), input.shape) if kept else clone(input)
+    rank, last = input.ndim, format_of(input.layout) is not None
+    if last is (memory_format in CHANNELS_LAST):
+        return clone(input)
+    to_last, to_row = (0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))
+    if last:  # the rule of `rearrange` copies the gradient into the order of its operand
+        input = input.permute(to_last)
+        return rearrange(input, input.shape, to_row, tuple([input.shape[d] for d in to_row]))
+    return rearrange(input, input.shape, to_last, tuple([input.shape[d] for d in to_last])).permute(to_row)
 
 
 @public(namespace=(), method=True)
