@@ -173,6 +173,17 @@ def test_results_of_elementwise_ops_copies_and_casts_are_channels_last_like_thei
     assert (volume + 1).stride() == volume.double().stride() == volume.stride()
 
 
+def written(x: mg.Tensor) -> mg.Tensor:
+    """A channels-last result, after writes into parts of it and before one into its whole."""
+    y = x.contiguous(memory_format=mg.channels_last) * 2
+    y[:, :, 0] = 0.5
+    y.select(3, 1).mul_(3)
+    y[0].copy_(y[1] + x[0])
+    early = y * 3
+    y.add_(x)
+    return y + early
+
+
 def test_gradients_through_memory_formats() -> None:
     x = mg.Var(np.linspace(-1, 1, 32).reshape(2, 2, 2, 4), device="reference")
     for f in (
@@ -180,6 +191,7 @@ def test_gradients_through_memory_formats() -> None:
         lambda x: x.contiguous(memory_format=mg.channels_last).exp().contiguous() * x,
         lambda x: x.contiguous(memory_format=mg.channels_last)[..., ::2].contiguous(memory_format=mg.channels_last),
         lambda x: mg.view_as_complex(x[..., :2].contiguous(memory_format=mg.channels_last).clone().contiguous()),
+        written,
     ):  # fmt: skip
         mg.testing.gradcheck(f, [x])
         mg.testing.gradgradcheck(f, [x])
