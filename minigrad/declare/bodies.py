@@ -69,14 +69,13 @@ def written_fast(
     op: Op, signature: Signature, first: Sequence[str] = (), out: bool = True, values: Mapping[str, Any] = NAMES
 ) -> Callable[..., Any]:
     """Return the public function of an op without parameters, or with parameters that the lines `first` read."""
-    operands, results = signature.operands, None if op.result is None else len(op.outputs)
 
     def make() -> tuple[list[str], dict[str, Any]]:
-        steps, used = steps_of(operands, results)
+        steps, used = steps_of(signature.operands, None if op.result is None else len(op.outputs))
         used |= {**FAST, "op": op, "plans": op.plans, **values}
         return [*first, *fast_lines(signature, out, values.get("by_number") is not None), *steps], used
 
-    function: Callable[..., Any] = write_function(op.name, signature, make, out)
+    function: Callable[..., Any] = write_function(op.name, lambda: (signature, out), make)
     return function
 
 

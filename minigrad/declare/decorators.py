@@ -26,7 +26,19 @@ from minigrad.declare.derived import leave_rules
 from minigrad.declare.factories import recalled, recalled_like
 from minigrad.declare.names import default_out, enter
 from minigrad.declare.partials import average, declared
-from minigrad.declare.record import DERIVED, Function, Vjp, check_rule, check_writes, new_op, publish, read_joint
+from minigrad.declare.record import (
+    DERIVED,
+    Function,
+    Vjp,
+    check_rule,
+    check_writes,
+    complete,
+    is_ours,
+    named_op,
+    new_op,
+    publish,
+    read_joint,
+)
 from minigrad.declare.signature import (
     Signature,
     read_signature,
@@ -130,7 +142,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
             check_operators(op, dtype)
         if entries is not None and DERIVED in entries:
             leave_rules(op, entries, later=ours)
-        op.fuse = op.result is None and (ours if fuse is None else fuse)
+        op.fuse = len(op.outputs) < 2 and (ours if fuse is None else fuse)
         claim(op, linear, jvp, batch)
         defaults = {p.name: p.default for p in parameters if p.default is not EMPTY}
         defaults |= dict.fromkeys(operands[1:]) if sole is not None else {}
@@ -141,7 +153,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
             )  # fmt: skip
         late = ("inplace=False", partial(forms.in_its_memory, op)) if inplace else (front, otherwise)
         quick: Any = bodies.fast_path(op, defaults, *late, sole, by_number)
-        return publish(op, function, quick, namespace, method, op.result is None)
+        return publish(op, function, quick, namespace, method, len(op.outputs) < 2)
 
     return declare
 
@@ -235,13 +247,13 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
     wide: whether the accumulator is wider than the operand; then the function has the parameter `dtype`.
     """
     operand, *parameters, _ = REDUCING.parameters
-    if len(op.operands) > 1 or op.result is not None:
+    if len(op.operands) > 1 or len(op.outputs) > 1:
         given = [operand._replace(name=each) for each in op.operands] if len(op.operands) > 1 else [operand]
         op.signature, wide = Signature((*given, *parameters), tuple([each.name for each in given])), False
     else:
         op.signature = REDUCING if wide else replace(REDUCING, parameters=(operand, *parameters))
     found: Function = write_function(
-        name, op.signature, lambda: (bodies.planned_body(op, True, names=REDUCED), names_of(op)), out=True
+        name, lambda: (op.signature, True), lambda: (bodies.planned_body(op, True, names=REDUCED), names_of(op))
     )
     return found
 
@@ -291,7 +303,7 @@ def view(
         op.dtype_rule = dtype
         claim(op, True, jvp, batch)
         public = write_function(
-            function.__name__, signature, lambda: (bodies.planned_body(op, False), names_of(op)), out=False
+            function.__name__, lambda: (signature, False), lambda: (bodies.planned_body(op, False), names_of(op))
         )
         return publish(op, function, public, namespace, method)
 
@@ -368,7 +380,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         op.variadic = bool(signature.many)
         op.writes, op.complex = check_writes(op, writes), complex
         if joint is not None:
-            op.joint = read_joint(op, joint)
+            op.leave(("joint",), lambda op: setattr(op, "joint", read_joint(op, joint)))
         op.dtype_rule, op.shape_rule = rules.checked_dtype(signature.conditions, dtype), shape
         op.prepare = forms.by_name(function, signature, 1 + len(outputs))
         claim(op, linear, jvp, batch)
@@ -382,7 +394,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
             names = names_of(op) | {"otherwise": otherwise, "sole": sole}
             return bodies.planned_body(op, takes_out, floats, otherwise, sole), names
 
-        public = write_function(function.__name__, signature, make, takes_out)
+        public = write_function(function.__name__, lambda: (signature, takes_out), make)
         return publish(op, function, public, namespace, method, in_place)
 
     return declare
@@ -416,7 +428,7 @@ def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:
     """Return whether the calls of an op with a kernel can take the fast path of elementwise ops."""
     signature = op.signature
     simple = len(signature.parameters) == len(op.operands) <= 3 and not signature.optional and not signature.many
-    plain = op.result is None and not op.writes
+    plain = len(op.outputs) < 2 and not op.writes
     return simple and plain and out and not floats and otherwise is None
 
 
@@ -449,26 +461,36 @@ def composed(
     """
 
     def declare(function: FunctionType) -> Function:
-        signature = read_signature(function)
-        takes_out = default_out(str(function.__module__)) if out is None else out
-        passes = "out" in (*signature.params, *signature.operands)  # whether the definition itself writes into `out`
-        op = new_op(function, "composed", signature.operands, signature.params, None, listed=of is None)
-        formatted = forms.in_format_of_input(function) if channels_last else function
-        op.signature, op.composed = signature, forms.collected(formatted, signature)
-        op.writes = check_writes(op, writes)
-        # A definition of this package has no effects, except random draws, warnings and writes into `out` or `writes`.
-        repeats = (
-            signature.optional.issuperset(op.writes) and bool(op.operands)
-            and (function.__module__ or "").startswith("minigrad.")
-        )  # fmt: skip
-        takes_out = takes_out and not passes
+        op, ours = named_op(function, "composed", listed=of is None), is_ours(function)
+        op.writes = writes
+
+        def read(op: Op) -> None:
+            signature = read_signature(function)
+            complete(op, function, signature.operands, signature.params)
+            formatted = forms.in_format_of_input(function) if channels_last else function
+            op.signature, op.composed = signature, forms.collected(formatted, signature)
+            check_writes(op, writes)
+
+        if ours:
+            parts = ("operands", "params", "roles", "target", "signature", "composed")
+            op.leave((*parts, "rules", "complete", "saves", "picks"), read)
+        else:
+            read(op)
+
+        def parameters() -> tuple[Signature, bool]:
+            """Return the signature, and whether `out` is added to it; some definitions write into `out` themselves."""
+            passes = "out" in (*op.params, *op.operands)
+            return op.signature, not passes and (default_out(str(function.__module__)) if out is None else out)
 
         def make() -> tuple[list[str], dict[str, Any]]:
+            signature, takes_out = parameters()
+            # A definition of this package has no effects, except draws, warnings and writes into `out` or `writes`.
+            repeats = ours and signature.optional.issuperset(op.writes) and bool(op.operands)
             names = composed_names(op) | (repeated_names(op, public) if repeats else {})
             lines = bodies.composed_body(op, takes_out, floats, repeats)
             if spelled is not None:
-                parameters = ", ".join([p.name for p in signature.parameters])
-                lines, names["spelled"] = [f"{parameters} = {HIDDEN}spelled({parameters})", *lines], spelled
+                given = ", ".join([p.name for p in signature.parameters])
+                lines, names["spelled"] = [f"{given} = {HIDDEN}spelled({given})", *lines], spelled
             if older:
                 read = f"return {HIDDEN}older(({', '.join(op.operands)}, *{HIDDEN}more), out)"
                 lines, names["older"] = (
@@ -478,7 +500,7 @@ def composed(
             return lines, names
 
         returned = function.__annotations__.get("return", EMPTY)
-        public = write_function(function.__name__, signature, make, takes_out, returned)
+        public = write_function(function.__name__, parameters, make, returned)
         public = publish(op, function, public, namespace, method, in_place, listed=of is None)
         if of is not None:
             public.op = of.op  # type: ignore[attr-defined]
