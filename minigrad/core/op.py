@@ -71,6 +71,13 @@ class Rule:
         self.foreign = not str(getattr(fn, "__module__", "")).startswith("minigrad.")
 
 
+# The parts of an op that the parameters of its declaration determine.
+READ = (
+    "along", "batch", "complete", "composed", "derived", "dtype_rule", "joint", "jvp", "linear", "operands", "outputs", "params",
+    "picks", "prepare", "result", "roles", "rules", "saves", "signature", "target", "variadic", "zeros",
+)  # fmt: skip
+
+
 class Op(Later):
     """Store the declaration of one op.
 
@@ -150,6 +157,22 @@ class Op(Later):
         self.variants: dict[tuple[bool, ...], Op] = {}
         self.writes: tuple[str, ...] = ()
 
+    def read_later(self, read: Callable[[Op], None], now: bool) -> None:
+        """Let `read` set what the parameters of the declaration determine: now, or when one of these parts is used."""
+
+        def fill(op: Op) -> None:
+            for part in READ:
+                try:
+                    object.__getattribute__(op, part)  # a part that was set after the declaration stays
+                except AttributeError:
+                    setattr(op, part, getattr(BLANK, part))
+            read(op)
+
+        if now:
+            read(self)
+        else:
+            self.leave(READ, fill)
+
     def value_name(self, k: int) -> str:
         """Return the name by which rules read a value of `saves`: the name of an operand or of a result."""
         return self.operands[k] if k >= 0 else self.outputs[-1 - k]
@@ -160,3 +183,6 @@ class Op(Later):
 
     def __repr__(self) -> str:
         return f"<op {self.name}({', '.join(self.operands)}) of {self.where}>"
+
+
+BLANK = Op("", "", (), {}, "")

@@ -125,27 +125,32 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
     """
 
     def declare(function: FunctionType) -> Function:
-        check_rule(function, dtype)
-        parameters = parameters_of(function)
-        if not parameters:
-            raise DeclarationError(
-                f"{where_of(function)}: {function.__name__} must have at least one parameter, which is its operand, "
-                "got none; add a parameter"
-            )
-        entries: Any = (vjp,) * len(parameters) if vjp == DERIVED else (vjp,) if callable(vjp) else vjp
-        operands = tuple([p.name for p in parameters])
-        op = new_op(function, "elementwise", operands, {}, entries, outputs, zeros, name, label)
-        op.dtype_rule = dtype
-        ours = str(function.__module__).startswith("minigrad.")
-        op.scalar = scalar_of(function, defaults=True, results=len(op.outputs))
-        if not ours:
-            check_operators(op, dtype)
-        if entries is not None and DERIVED in entries:
-            leave_rules(op, entries, later=ours)
-        op.fuse = len(op.outputs) < 2 and (ours if fuse is None else fuse)
-        claim(op, linear, jvp, batch)
-        defaults = {p.name: p.default for p in parameters if p.default is not EMPTY}
-        defaults |= dict.fromkeys(operands[1:]) if sole is not None else {}
+        op, ours = named_op(function, "elementwise", name, label), is_ours(function)
+        op.scalar = scalar_of(function, defaults=True, results=len(outputs))
+        op.fuse = len(outputs) < 2 and (ours if fuse is None else fuse)
+
+        def read(op: Op) -> None:
+            check_rule(function, dtype)
+            operands = tuple([p.name for p in parameters_of(function)])
+            if not operands:
+                raise DeclarationError(
+                    f"{where_of(function)}: {function.__name__} must have at least one parameter, which is its "
+                    "operand, got none; add a parameter"
+                )
+            entries: Any = (vjp,) * len(operands) if vjp == DERIVED else (vjp,) if callable(vjp) else vjp
+            complete(op, function, operands, {}, entries, outputs, zeros)
+            op.dtype_rule = dtype
+            if not ours:
+                check_operators(op, dtype)
+            if entries is not None and DERIVED in entries:
+                leave_rules(op, entries, later=ours)
+            claim(op, linear, jvp, batch)
+
+        def defaults() -> dict[str, Any]:
+            own = {p.name: p.default for p in parameters_of(function) if p.default is not EMPTY}
+            return own | (dict.fromkeys(op.operands[1:]) if sole is not None else {})
+
+        op.read_later(read, now=not ours)
         if inplace and (front or otherwise is not None):
             raise DeclarationError(
                 f"{where_of(function)}: inplace=True replaces front= and otherwise=, got one of them "
@@ -153,7 +158,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
             )  # fmt: skip
         late = ("inplace=False", partial(forms.in_its_memory, op)) if inplace else (front, otherwise)
         quick: Any = bodies.fast_path(op, defaults, *late, sole, by_number)
-        return publish(op, function, quick, namespace, method, len(op.outputs) < 2)
+        return publish(op, function, quick, namespace, method, len(outputs) < 2)
 
     return declare
 
@@ -359,45 +364,59 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     """
 
     def declare(function: FunctionType) -> Function:
-        signature = read_signature(function, 1 + len(outputs))
-        given = [p.name for p in parameters_of(function)]
-        if len(given) < 1 + len(outputs):
-            raise DeclarationError(
-                f"{where_of(function)}: the kernel {function.__name__} must have as parameters the backend, the Spec "
-                "of each result and the Spec of each operand, got "
-                f"({', '.join(given)}); change the parameters", op=function.__name__,
-            )  # fmt: skip
-        if signature.many and len(signature.operands) > 1:
-            raise DeclarationError(
-                f"{where_of(function)}: {function.__name__} has the operand {signature.many!r}, any number of tensors, "
-                f"and others too ({', '.join(signature.operands)}); only a composed op may", op=function.__name__,
-            )  # fmt: skip
-        params = {
-            key: value for key, value in signature.params.items() if signature.role(key) not in bodies.FRONT_ROLES
-        }
-        op = new_op(function, "kernel", signature.operands, params, vjp, outputs, zeros, name, label)
-        op.signature = signature
-        op.variadic = bool(signature.many)
-        op.writes, op.complex = check_writes(op, writes), complex
-        if joint is not None:
-            op.leave(("joint",), lambda op: setattr(op, "joint", read_joint(op, joint)))
-        op.dtype_rule, op.shape_rule = rules.checked_dtype(signature.conditions, dtype), shape
-        op.prepare = forms.by_name(function, signature, 1 + len(outputs))
-        claim(op, linear, jvp, batch)
-        op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
-        takes_out = out and "out" not in (*op.params, *op.operands)
-        if has_fast_path(op, floats, takes_out, otherwise):
-            quick: Any = bodies.written_fast(op, signature)
-            return publish(op, function, quick, namespace, method, in_place)
+        op, ours = named_op(function, "kernel", name, label), is_ours(function)
+        op.writes, op.complex, op.shape_rule = writes, complex, shape
+
+        def read(op: Op) -> None:
+            signature = kernel_signature(function, len(outputs))
+            params = {
+                key: value for key, value in signature.params.items() if signature.role(key) not in bodies.FRONT_ROLES
+            }
+            complete(op, function, signature.operands, params, vjp, outputs, zeros)
+            op.signature = signature
+            op.variadic = bool(signature.many)
+            check_writes(op, writes)
+            op.joint = None if joint is None else read_joint(op, joint)
+            op.dtype_rule = rules.checked_dtype(signature.conditions, dtype)
+            op.prepare = forms.by_name(function, signature, 1 + len(outputs))
+            claim(op, linear, jvp, batch)
+            op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
+
+        op.read_later(read, now=not ours)
+
+        def parameters() -> tuple[Signature, bool]:
+            """Return the signature, and whether `out` is added to it."""
+            return op.signature, out and "out" not in (*op.params, *op.operands)
 
         def make() -> tuple[list[str], dict[str, Any]]:
+            signature, takes_out = parameters()
+            if has_fast_path(op, floats, takes_out, otherwise):
+                return bodies.fast_body(op, signature)
             names = names_of(op) | {"otherwise": otherwise, "sole": sole}
             return bodies.planned_body(op, takes_out, floats, otherwise, sole), names
 
-        public = write_function(function.__name__, lambda: (signature, takes_out), make)
+        public = write_function(function.__name__, parameters, make)
         return publish(op, function, public, namespace, method, in_place)
 
     return declare
+
+
+def kernel_signature(function: FunctionType, results: int) -> Signature:
+    """Return the signature of an op with a kernel, whose first parameters are the backend and the Specs of results."""
+    signature, given = read_signature(function, 1 + results), [p.name for p in parameters_of(function)]
+    if len(given) < 1 + results:
+        raise DeclarationError(
+            f"{where_of(function)}: the kernel {function.__name__} must have as parameters the backend, the Spec of "
+            f"each result and the Spec of each operand, got ({', '.join(given)}); change the parameters",
+            op=function.__name__,
+        )
+    if signature.many and len(signature.operands) > 1:
+        raise DeclarationError(
+            f"{where_of(function)}: {function.__name__} has the operand {signature.many!r}, any number of tensors, and "
+            f"others too ({', '.join(signature.operands)}); only a composed op may",
+            op=function.__name__,
+        )
+    return signature
 
 
 def names_of(op: Op) -> dict[str, Any]:
@@ -471,11 +490,7 @@ def composed(
             op.signature, op.composed = signature, forms.collected(formatted, signature)
             check_writes(op, writes)
 
-        if ours:
-            parts = ("operands", "params", "roles", "target", "signature", "composed")
-            op.leave((*parts, "rules", "complete", "saves", "picks"), read)
-        else:
-            read(op)
+        op.read_later(read, now=not ours)
 
         def parameters() -> tuple[Signature, bool]:
             """Return the signature, and whether `out` is added to it; some definitions write into `out` themselves."""
