@@ -25,6 +25,14 @@ class Later:
                 delattr(self, name)
             self.later[name] = make
 
+    def has(self, name: str) -> bool:
+        """Return whether a slot is not empty."""
+        try:
+            object.__getattribute__(self, name)
+        except AttributeError:
+            return False
+        return True
+
     if not TYPE_CHECKING:  # without this guard, a type checker would accept every attribute name
 
         def __getattr__(self, name: str) -> Any:

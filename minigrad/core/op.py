@@ -110,7 +110,6 @@ class Op(Later):
     dtype_rule: returns the result's dtype; of an elementwise op, the compute dtype and one dtype per result.
     shape_rule: returns the result's shape; None if the shapes broadcast.
     prepare: the body of any other op: a view's returns a layout, a kernel's requests a launch from the backend.
-    check: a function that checks the operands' values in each call, such as indices, or None.
     public: the function that users call.  plans: the plans of the calls so far, by key.
     signature: the public parameters, as `declare/signature.py` reads them; None for an op without a declaration.
     along: one parameter is a dim, so a scalar counts as a row of one element.
@@ -118,7 +117,7 @@ class Op(Later):
     """
 
     __slots__ = (
-        "along", "batch", "check", "complete", "complex", "composed", "derived", "doc", "dtype_rule", "fuse", "joint",
+        "along", "batch", "complete", "complex", "composed", "derived", "doc", "dtype_rule", "fuse", "joint",
         "jvp", "kind", "label", "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare",
         "primal", "public", "reducer", "result", "roles", "rules", "saves", "scalar", "shape_rule", "signature",
         "target", "variadic", "variants", "where", "writes", "zeros",
@@ -161,12 +160,17 @@ class Op(Later):
         """Let `read` set what the parameters of the declaration determine: now, or when one of these parts is used."""
 
         def fill(op: Op) -> None:
+            made = Op(op.name, op.kind, (), {}, op.where)  # another thread finds only complete parts
+            for name in UNREAD:
+                setattr(made, name, getattr(op, name))
+            read(made)
             for part in READ:
-                try:
-                    object.__getattribute__(op, part)  # a part that was set after the declaration stays
-                except AttributeError:
-                    setattr(op, part, getattr(BLANK, part))
-            read(op)
+                if op.has(part):  # it was set after the declaration
+                    continue
+                if made.has(part):
+                    setattr(op, part, getattr(made, part))
+                else:
+                    op.later[part] = made.later[part]
 
         if now:
             read(self)
@@ -185,4 +189,4 @@ class Op(Later):
         return f"<op {self.name}({', '.join(self.operands)}) of {self.where}>"
 
 
-BLANK = Op("", "", (), {}, "")
+UNREAD = [name for name in Op.__slots__ if name not in READ]
