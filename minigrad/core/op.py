@@ -73,8 +73,8 @@ class Rule:
 
 # The parts of an op that the parameters of its declaration determine.
 READ = (
-    "along", "batch", "complete", "composed", "derived", "dtype_rule", "joint", "jvp", "linear", "operands", "outputs", "params",
-    "picks", "prepare", "result", "roles", "rules", "saves", "signature", "target", "variadic", "zeros",
+    "along", "batch", "complete", "composed", "derived", "dtype_rule", "joint", "jvp", "linear", "operands", "outputs",
+    "params", "picks", "prepare", "result", "roles", "rules", "saves", "signature", "target", "variadic", "zeros",
 )  # fmt: skip
 
 

@@ -82,7 +82,7 @@ def fast_signature(op: Op, defaults: Mapping[str, Any], front: str) -> Signature
 def fast_body(
     op: Op, signature: Signature, first: Sequence[str] = (), out: bool = True, values: Mapping[str, Any] = NAMES
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return the lines of an op without parameters, or with parameters that the lines `first` read, and their values."""
+    """Return the lines of an op, and the values that they use; the lines `first` read its parameters, if it has any."""
     steps, used = steps_of(signature.operands, None if op.result is None else len(op.outputs))
     used |= {**FAST, "op": op, "plans": op.plans, **values}
     return [*first, *fast_lines(signature, out, values.get("by_number") is not None), *steps], used

@@ -52,7 +52,7 @@ def new_op(
 
 
 def is_ours(function: FunctionType) -> bool:
-    """Return whether a declaration is in this package: then its parts are read at their first use, and not at import."""
+    """Return whether a declaration is in this package: then its parts are read at their first use, not at import."""
     return (function.__module__ or "").startswith("minigrad.")
 
 

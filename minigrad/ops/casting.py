@@ -175,8 +175,8 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
 
 
 @kernel(
-    dtype=same_dtype, shape=same_format, vjp=(lambda g, *, input_device: transfer(g, device=input_device),), linear=True,
-    batch="elementwise", namespace=(), out=False, complex=True,
+    dtype=same_dtype, shape=same_format, vjp=(lambda g, *, input_device: transfer(g, device=input_device),),
+    linear=True, batch="elementwise", namespace=(), out=False, complex=True,
 )  # fmt: skip
 def transfer(backend, out, input: Tensor, device: Target):
     """Return a copy on another device.  Gradient: g, copied to the device of the input."""

@@ -249,7 +249,7 @@ def format_like(name: str, input: Tensor, memory_format: Any) -> MemoryFormat | 
     if memory_format is None or memory_format is preserve_format:
         return format_of(input.layout)
     layout_in(name, input.shape, memory_format)  # raises an error for other values
-    return memory_format  # type: ignore[no-any-return]
+    return memory_format
 
 
 @public(like=True)

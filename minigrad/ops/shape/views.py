@@ -20,7 +20,7 @@ from minigrad.core.shape import as_int, as_shape, infer_hole, normalize_dim, num
 from minigrad.declare.decorators import composed, kernel, public, view
 from minigrad.declare.forms import handed_on
 from minigrad.errors import ArgumentError, GradientError, ShapeError, StorageError
-from minigrad.ops.casting import clone, rearrange, same_dtype
+from minigrad.ops.casting import rearrange, same_dtype
 from minigrad.runtime.dispatch import apply, run_view
 from minigrad.runtime.observers import DIRECT
 from minigrad.runtime.planning import with_dtypes
