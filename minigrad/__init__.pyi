@@ -411,7 +411,7 @@ def clip_(input: Tensor, min: Any = ..., max: Any = ...) -> Tensor:
     """Apply `clamp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor:
-    """Return a row-major copy in a separate storage.  Gradient: g."""
+    """Return a copy in a separate storage, in the memory format of the input by default.  Gradient: g."""
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along the second dim; a number or a vector counts as a column."""

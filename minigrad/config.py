@@ -7,7 +7,7 @@ the thread or task that opened its block.  All other settings belong to the proc
 threads share, depend on them.  `environment.py` contains the types of settings and reads the variables.
 """
 
-import sysconfig
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ def refuse_free_threading(unlocked: bool) -> None:
         )
 
 
-refuse_free_threading(bool(sysconfig.get_config_var("Py_GIL_DISABLED")))
+refuse_free_threading("t" in getattr(sys, "abiflags", ""))
 
 
 # ---- blocks ---------------------------------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
 """PyTorch's memory formats: row-major, or with the channels (dim 1) innermost in memory.
 
-Results are row-major unless a call specifies another format, or an op declares `channels_last`: the functions of images
-in `nn` return the format of their input.  Here `preserve_format` also results in a row-major copy.
+The results of copies and casts have the format of their operand, and so have those of the functions of images, which
+declare `channels_last`.  All other results are row-major.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 from minigrad.core.layout import Layout
@@ -34,21 +35,16 @@ CHANNELS_LAST = {channels_last: 4, channels_last_3d: 5}  # the number of dims th
 ROW_MAJOR = (None, contiguous_format, preserve_format)
 
 
-def expect_format(op: str, value: object) -> None:
-    """Raise ArgumentError for a format that is not row-major."""
-    if value not in ROW_MAJOR:
-        raise ArgumentError(
-            f"{op}: expected memory_format=mg.contiguous_format or mg.preserve_format, got {value!r}; "
-            f"convert the result with .contiguous(memory_format=...)",
-            op=op,
-        )
-
-
 def layout_in(op: str, shape: tuple[int, ...], value: object) -> Layout:
     """Return the layout of a new tensor in a memory format; raise ShapeError if the format requires other dims."""
     rank = CHANNELS_LAST.get(value)  # type: ignore[call-overload]
     if rank is None:
-        expect_format(op, value)
+        if value not in ROW_MAJOR:
+            raise ArgumentError(
+                f"{op}: expected memory_format=mg.contiguous_format, mg.preserve_format or mg.channels_last, got "
+                f"{value!r}; pass one of them",
+                op=op,
+            )
         return Layout.contiguous(shape)
     if len(shape) != rank:
         raise ShapeError(
@@ -67,3 +63,11 @@ def format_of(layout: Layout) -> MemoryFormat | None:
     steps = [(layout.strides[d], layout.shape[d]) for d in (0, *range(2, rank), 1) if layout.shape[d] != 1]
     ordered = all(outer >= inner * size > 0 for (outer, _), (inner, size) in pairwise(steps))
     return (channels_last if rank == 4 else channels_last_3d) if ordered else None
+
+
+def layout_of_result(shape: tuple[int, ...], layouts: Iterable[Layout]) -> Layout:
+    """Return the layout of a new result: in the format of the first operand that has its shape, as in PyTorch."""
+    for layout in layouts if len(shape) in CHANNELS_LAST.values() else ():
+        if layout.shape == shape:
+            return layout_in("", shape, format_of(layout))
+    return Layout.contiguous(shape)

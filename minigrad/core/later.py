@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 
@@ -20,9 +21,17 @@ class Later:
     def leave(self, parts: tuple[str, ...], make: Callable[[Self], None]) -> None:
         """Empty some slots; `make` fills them later."""
         for name in parts:
-            if name not in self.later:
+            with suppress(AttributeError):  # the slot may be empty already
                 delattr(self, name)
             self.later[name] = make
+
+    def has(self, name: str) -> bool:
+        """Return whether a slot is not empty."""
+        try:
+            object.__getattribute__(self, name)
+        except AttributeError:
+            return False
+        return True
 
     if not TYPE_CHECKING:  # without this guard, a type checker would accept every attribute name
 
@@ -33,5 +42,6 @@ class Later:
             """
             if name == "later" or name not in self.later:
                 raise AttributeError(f"{type(self).__name__} has no {name!r}")
-            self.later[name](self)
-            return object.__getattribute__(self, name)
+            make = self.later[name]
+            make(self)  # it may leave a part to another function
+            return object.__getattribute__(self, name) if self.later[name] is make else getattr(self, name)

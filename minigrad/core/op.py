@@ -71,6 +71,13 @@ class Rule:
         self.foreign = not str(getattr(fn, "__module__", "")).startswith("minigrad.")
 
 
+# The parts of an op that the parameters of its declaration determine.
+READ = (
+    "along", "batch", "complete", "composed", "derived", "dtype_rule", "joint", "jvp", "linear", "operands", "outputs",
+    "params", "picks", "prepare", "result", "roles", "rules", "saves", "signature", "target", "variadic", "zeros",
+)  # fmt: skip
+
+
 class Op(Later):
     """Store the declaration of one op.
 
@@ -103,7 +110,6 @@ class Op(Later):
     dtype_rule: returns the result's dtype; of an elementwise op, the compute dtype and one dtype per result.
     shape_rule: returns the result's shape; None if the shapes broadcast.
     prepare: the body of any other op: a view's returns a layout, a kernel's requests a launch from the backend.
-    check: a function that checks the operands' values in each call, such as indices, or None.
     public: the function that users call.  plans: the plans of the calls so far, by key.
     signature: the public parameters, as `declare/signature.py` reads them; None for an op without a declaration.
     along: one parameter is a dim, so a scalar counts as a row of one element.
@@ -111,7 +117,7 @@ class Op(Later):
     """
 
     __slots__ = (
-        "along", "batch", "check", "complete", "complex", "composed", "derived", "doc", "dtype_rule", "fuse", "joint",
+        "along", "batch", "complete", "complex", "composed", "derived", "doc", "dtype_rule", "fuse", "joint",
         "jvp", "kind", "label", "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare",
         "primal", "public", "reducer", "result", "roles", "rules", "saves", "scalar", "shape_rule", "signature",
         "target", "variadic", "variants", "where", "writes", "zeros",
@@ -150,6 +156,27 @@ class Op(Later):
         self.variants: dict[tuple[bool, ...], Op] = {}
         self.writes: tuple[str, ...] = ()
 
+    def read_later(self, read: Callable[[Op], None], now: bool) -> None:
+        """Let `read` set what the parameters of the declaration determine: now, or when one of these parts is used."""
+
+        def fill(op: Op) -> None:
+            made = Op(op.name, op.kind, (), {}, op.where)  # another thread finds only complete parts
+            for name in UNREAD:
+                setattr(made, name, getattr(op, name))
+            read(made)
+            for part in READ:
+                if op.has(part):  # it was set after the declaration
+                    continue
+                if made.has(part):
+                    setattr(op, part, getattr(made, part))
+                else:
+                    op.later[part] = made.later[part]
+
+        if now:
+            read(self)
+        else:
+            self.leave(READ, fill)
+
     def value_name(self, k: int) -> str:
         """Return the name by which rules read a value of `saves`: the name of an operand or of a result."""
         return self.operands[k] if k >= 0 else self.outputs[-1 - k]
@@ -160,3 +187,6 @@ class Op(Later):
 
     def __repr__(self) -> str:
         return f"<op {self.name}({', '.join(self.operands)}) of {self.where}>"
+
+
+UNREAD = [name for name in Op.__slots__ if name not in READ]

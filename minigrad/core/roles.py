@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from types import UnionType
 from typing import Annotated, Any
 
 import numpy as np
@@ -353,6 +354,11 @@ Along = Annotated[Any, Role("Int", "an int: an index or a count of elements alon
 
 def role_of(annotation: Any) -> Role | None:
     """Return the role in an annotation, or None; that of `bool` is `Flag`, because the string "False" is true."""
-    if annotation is bool or annotation == OPTIONAL_BOOL:
-        annotation = Flag if annotation is bool else FlagOrNone
-    return next((part for part in getattr(annotation, "__metadata__", ()) if isinstance(part, Role)), None)
+    if annotation is bool:
+        annotation = Flag
+    elif annotation.__class__ is UnionType:
+        annotation = FlagOrNone if annotation == OPTIONAL_BOOL else None
+    for part in getattr(annotation, "__metadata__", ()):
+        if isinstance(part, Role):
+            return part
+    return None

@@ -89,7 +89,11 @@ class Kernel:
                 f"{name}: tensors must be on {tensors[0].device}, got {describe(x)} on {x.device}; "
                 f"move it with .to('{tensors[0].device}')",
             )
-            check(x.is_contiguous() and not x.offset, ShapeError, f"{name}: {describe(x)} is a view; clone it")
+            check(
+                x.is_contiguous() and not x.offset,
+                ShapeError,
+                f"{name}: {describe(x)} is a view or channels last; pass x.clone().contiguous()",
+            )
         program = own.own_program(self.function, tuple(x.dtype for x in tensors), len(numbers))
         changed = [tensors[k] for k in own.written(self.function, len(tensors))]
         for x in changed:

@@ -34,19 +34,41 @@ FRONT_ROLES = (CAST, FORMAT, role_of(Front), FRONT_FLAG)
 
 
 def fast_path(
-    op: Op, defaults: Mapping[str, Any] = NAMES, front: str = "", otherwise: Any = None, sole: Any = None,
+    op: Op, defaults: Callable[[], Mapping[str, Any]] = dict, front: str = "", otherwise: Any = None, sole: Any = None,
     by_number: Any = None,
 ) -> Callable[..., Any]:  # fmt: skip
     """Return the public function of an elementwise op, which contains the steps of a call for its number of operands.
 
     A single operand is called `input`.
-    defaults: the default values of operands, by name.
+    defaults: a function that returns the default values of operands, by name.
     front: parameters that follow the operands, such as "*, alpha=1".  If a call passes another value than the default
     for such a parameter, `otherwise` computes the result from the operands, these parameters and `out`.
     sole: a function that computes a call with only the first operand; the other operands then have the default None.
     by_number: a function of all operands and `out`, for calls with an operand that is not a plain tensor; of two
     operands, it must be the second.  It returns the result, or None if the op itself must run.
     """
+    values = {"otherwise": otherwise, "sole": sole, "by_number": by_number}
+
+    def parameters() -> tuple[Signature, bool]:
+        signature = fast_signature(op, defaults(), front)
+        return signature, "out" not in signature.operands
+
+    def make() -> tuple[list[str], dict[str, Any]]:
+        signature, out = parameters()
+        names, more = signature.operands, signature.parameters[len(signature.operands) :]
+        first = [f"if {' is '.join(names[1:])} is out is None:", f"    return {HIDDEN}sole({names[0]})"] if sole else []
+        if more:
+            changed = " or ".join([f"{p.name} is not {HIDDEN}default_{p.name}" for p in more])
+            arguments = ", ".join([*names, *[p.name for p in more], "out" if out else "None"])
+            first = [f"if {changed}:", f"    return {HIDDEN}otherwise({arguments})"]
+        return fast_body(op, signature, first, out, values)
+
+    function: Callable[..., Any] = write_function(op.name, parameters, make)
+    return function
+
+
+def fast_signature(op: Op, defaults: Mapping[str, Any], front: str) -> Signature:
+    """Return the signature of an elementwise op; the parameters are those of `fast_path`."""
     names = ("input",) if len(op.operands) == 1 else tuple(op.operands)
     # Annotations cannot say that at least one operand must be a tensor, and that the others may be numbers.
     bare = [x for x in names if x not in defaults]
@@ -54,30 +76,16 @@ def fast_path(
     operands = [Parameter(x, EITHER, defaults.get(x, EMPTY), kinds[x]) for x in names]
     more = parameters_of(eval(f"lambda {front}: None")) if front else []
     more = [p._replace(annotation=type_of(p.default)) for p in more]
-    out = "out" not in names
-    first = [f"if {' is '.join(names[1:])} is out is None:", f"    return {HIDDEN}sole({names[0]})"] if sole else []
-    if more:
-        changed = " or ".join([f"{p.name} is not {HIDDEN}default_{p.name}" for p in more])
-        arguments = ", ".join([*names, *[p.name for p in more], "out" if out else "None"])
-        first = [f"if {changed}:", f"    return {HIDDEN}otherwise({arguments})"]
-    values = {"otherwise": otherwise, "sole": sole, "by_number": by_number}
-    signature = Signature((*operands, *more), names, numbers=frozenset(names))
-    return written_fast(op, signature, first, out, values)
+    return Signature((*operands, *more), names, numbers=frozenset(names))
 
 
-def written_fast(
+def fast_body(
     op: Op, signature: Signature, first: Sequence[str] = (), out: bool = True, values: Mapping[str, Any] = NAMES
-) -> Callable[..., Any]:
-    """Return the public function of an op without parameters, or with parameters that the lines `first` read."""
-    operands, results = signature.operands, None if op.result is None else len(op.outputs)
-
-    def make() -> tuple[list[str], dict[str, Any]]:
-        steps, used = steps_of(operands, results)
-        used |= {**FAST, "op": op, "plans": op.plans, **values}
-        return [*first, *fast_lines(signature, out, values.get("by_number") is not None), *steps], used
-
-    function: Callable[..., Any] = write_function(op.name, signature, make, out)
-    return function
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the lines of an op, and the values that they use; the lines `first` read its parameters, if it has any."""
+    steps, used = steps_of(signature.operands, None if op.result is None else len(op.outputs))
+    used |= {**FAST, "op": op, "plans": op.plans, **values}
+    return [*first, *fast_lines(signature, out, values.get("by_number") is not None), *steps], used
 
 
 FAST = {

@@ -26,7 +26,19 @@ from minigrad.declare.derived import leave_rules
 from minigrad.declare.factories import recalled, recalled_like
 from minigrad.declare.names import default_out, enter
 from minigrad.declare.partials import average, declared
-from minigrad.declare.record import DERIVED, Function, Vjp, check_rule, check_writes, new_op, publish, read_joint
+from minigrad.declare.record import (
+    DERIVED,
+    Function,
+    Vjp,
+    check_rule,
+    check_writes,
+    complete,
+    is_ours,
+    named_op,
+    new_op,
+    publish,
+    read_joint,
+)
 from minigrad.declare.signature import (
     Signature,
     read_signature,
@@ -95,27 +107,32 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
     """
 
     def declare(function: FunctionType) -> Function:
-        check_rule(function, dtype)
-        parameters = parameters_of(function)
-        if not parameters:
-            raise DeclarationError(
-                f"{where_of(function)}: {function.__name__} must have at least one parameter, which is its operand, "
-                "got none; add a parameter"
-            )
-        entries: Any = (vjp,) * len(parameters) if vjp == DERIVED else (vjp,) if callable(vjp) else vjp
-        operands = tuple([p.name for p in parameters])
-        op = new_op(function, "elementwise", operands, {}, entries, outputs, zeros, name, label)
-        op.dtype_rule = dtype
-        ours = str(function.__module__).startswith("minigrad.")
-        op.scalar = scalar_of(function, defaults=True, results=len(op.outputs))
-        if not ours:
-            check_operators(op, dtype)
-        if entries is not None and DERIVED in entries:
-            leave_rules(op, entries, later=ours)
-        op.fuse = op.result is None and (ours if fuse is None else fuse)
-        claim(op, linear, jvp, batch)
-        defaults = {p.name: p.default for p in parameters if p.default is not EMPTY}
-        defaults |= dict.fromkeys(operands[1:]) if sole is not None else {}
+        op, ours = named_op(function, "elementwise", name, label), is_ours(function)
+        op.scalar = scalar_of(function, defaults=True, results=len(outputs))
+        op.fuse = len(outputs) < 2 and (ours if fuse is None else fuse)
+
+        def read(op: Op) -> None:
+            check_rule(function, dtype)
+            operands = tuple([p.name for p in parameters_of(function)])
+            if not operands:
+                raise DeclarationError(
+                    f"{where_of(function)}: {function.__name__} must have at least one parameter, which is its "
+                    "operand, got none; add a parameter"
+                )
+            entries: Any = (vjp,) * len(operands) if vjp == DERIVED else (vjp,) if callable(vjp) else vjp
+            complete(op, function, operands, {}, entries, outputs, zeros)
+            op.dtype_rule = dtype
+            if not ours:
+                check_operators(op, dtype)
+            if entries is not None and DERIVED in entries:
+                leave_rules(op, entries, later=ours)
+            claim(op, linear, jvp, batch)
+
+        def defaults() -> dict[str, Any]:
+            own = {p.name: p.default for p in parameters_of(function) if p.default is not EMPTY}
+            return own | (dict.fromkeys(op.operands[1:]) if sole is not None else {})
+
+        op.read_later(read, now=not ours)
         if inplace and (front or otherwise is not None):
             raise DeclarationError(
                 f"{where_of(function)}: inplace=True replaces front= and otherwise=, got one of them "
@@ -123,7 +140,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
             )  # fmt: skip
         late = ("inplace=False", partial(forms.in_its_memory, op)) if inplace else (front, otherwise)
         quick: Any = bodies.fast_path(op, defaults, *late, sole, by_number)
-        return publish(op, function, quick, namespace, method, op.result is None)
+        return publish(op, function, quick, namespace, method, len(outputs) < 2)
 
     return declare
 
@@ -207,13 +224,13 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
     wide: whether the accumulator is wider than the operand; then the function has the parameter `dtype`.
     """
     operand, *parameters, _ = REDUCING.parameters
-    if len(op.operands) > 1 or op.result is not None:
+    if len(op.operands) > 1 or len(op.outputs) > 1:
         given = [operand._replace(name=each) for each in op.operands] if len(op.operands) > 1 else [operand]
         op.signature, wide = Signature((*given, *parameters), tuple([each.name for each in given])), False
     else:
         op.signature = REDUCING if wide else replace(REDUCING, parameters=(operand, *parameters))
     found: Function = write_function(
-        name, op.signature, lambda: (bodies.planned_body(op, True, names=REDUCED), names_of(op)), out=True
+        name, lambda: (op.signature, True), lambda: (bodies.planned_body(op, True, names=REDUCED), names_of(op))
     )
     return found
 
@@ -252,7 +269,7 @@ def view(
         op.dtype_rule = dtype
         claim(op, True, jvp, batch)
         public = write_function(
-            function.__name__, signature, lambda: (bodies.planned_body(op, False), names_of(op)), out=False
+            function.__name__, lambda: (signature, False), lambda: (bodies.planned_body(op, False), names_of(op))
         )
         return publish(op, function, public, namespace, method)
 
@@ -291,45 +308,59 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     """
 
     def declare(function: FunctionType) -> Function:
-        signature = read_signature(function, 1 + len(outputs))
-        given = [p.name for p in parameters_of(function)]
-        if len(given) < 1 + len(outputs):
-            raise DeclarationError(
-                f"{where_of(function)}: the kernel {function.__name__} must have as parameters the backend, the Spec "
-                "of each result and the Spec of each operand, got "
-                f"({', '.join(given)}); change the parameters", op=function.__name__,
-            )  # fmt: skip
-        if signature.many and len(signature.operands) > 1:
-            raise DeclarationError(
-                f"{where_of(function)}: {function.__name__} has the operand {signature.many!r}, any number of tensors, "
-                f"and others too ({', '.join(signature.operands)}); only a composed op may", op=function.__name__,
-            )  # fmt: skip
-        params = {
-            key: value for key, value in signature.params.items() if signature.role(key) not in bodies.FRONT_ROLES
-        }
-        op = new_op(function, "kernel", signature.operands, params, vjp, outputs, zeros, name, label)
-        op.signature = signature
-        op.variadic = bool(signature.many)
-        op.writes, op.complex = check_writes(op, writes), complex
-        if joint is not None:
-            op.joint = read_joint(op, joint)
-        op.dtype_rule, op.shape_rule = rules.checked_dtype(signature.conditions, dtype), shape
-        op.prepare = forms.by_name(function, signature, 1 + len(outputs))
-        claim(op, linear, jvp, batch)
-        op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
-        takes_out = out and "out" not in (*op.params, *op.operands)
-        if has_fast_path(op, floats, takes_out, otherwise):
-            quick: Any = bodies.written_fast(op, signature)
-            return publish(op, function, quick, namespace, method, in_place)
+        op, ours = named_op(function, "kernel", name, label), is_ours(function)
+        op.writes, op.complex, op.shape_rule = writes, complex, shape
+
+        def read(op: Op) -> None:
+            signature = kernel_signature(function, len(outputs))
+            params = {
+                key: value for key, value in signature.params.items() if signature.role(key) not in bodies.FRONT_ROLES
+            }
+            complete(op, function, signature.operands, params, vjp, outputs, zeros)
+            op.signature = signature
+            op.variadic = bool(signature.many)
+            check_writes(op, writes)
+            op.joint = None if joint is None else read_joint(op, joint)
+            op.dtype_rule = rules.checked_dtype(signature.conditions, dtype)
+            op.prepare = forms.by_name(function, signature, 1 + len(outputs))
+            claim(op, linear, jvp, batch)
+            op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
+
+        op.read_later(read, now=not ours)
+
+        def parameters() -> tuple[Signature, bool]:
+            """Return the signature, and whether `out` is added to it."""
+            return op.signature, out and "out" not in (*op.params, *op.operands)
 
         def make() -> tuple[list[str], dict[str, Any]]:
+            signature, takes_out = parameters()
+            if has_fast_path(op, floats, takes_out, otherwise):
+                return bodies.fast_body(op, signature)
             names = names_of(op) | {"otherwise": otherwise, "sole": sole}
             return bodies.planned_body(op, takes_out, floats, otherwise, sole), names
 
-        public = write_function(function.__name__, signature, make, takes_out)
+        public = write_function(function.__name__, parameters, make)
         return publish(op, function, public, namespace, method, in_place)
 
     return declare
+
+
+def kernel_signature(function: FunctionType, results: int) -> Signature:
+    """Return the signature of an op with a kernel, whose first parameters are the backend and the Specs of results."""
+    signature, given = read_signature(function, 1 + results), [p.name for p in parameters_of(function)]
+    if len(given) < 1 + results:
+        raise DeclarationError(
+            f"{where_of(function)}: the kernel {function.__name__} must have as parameters the backend, the Spec of "
+            f"each result and the Spec of each operand, got ({', '.join(given)}); change the parameters",
+            op=function.__name__,
+        )
+    if signature.many and len(signature.operands) > 1:
+        raise DeclarationError(
+            f"{where_of(function)}: {function.__name__} has the operand {signature.many!r}, any number of tensors, and "
+            f"others too ({', '.join(signature.operands)}); only a composed op may",
+            op=function.__name__,
+        )
+    return signature
 
 
 def names_of(op: Op) -> dict[str, Any]:
@@ -360,7 +391,7 @@ def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:
     """Return whether the calls of an op with a kernel can take the fast path of elementwise ops."""
     signature = op.signature
     simple = len(signature.parameters) == len(op.operands) <= 3 and not signature.optional and not signature.many
-    plain = op.result is None and not op.writes
+    plain = len(op.outputs) < 2 and not op.writes
     return simple and plain and out and not floats and otherwise is None
 
 
@@ -385,26 +416,32 @@ def composed(
     """
 
     def declare(function: FunctionType) -> Function:
-        signature = read_signature(function)
-        takes_out = default_out(str(function.__module__)) if out is None else out
-        passes = "out" in (*signature.params, *signature.operands)  # whether the definition itself writes into `out`
-        op = new_op(function, "composed", signature.operands, signature.params, None, listed=of is None)
-        formatted = forms.in_format_of_input(function) if channels_last else function
-        op.signature, op.composed = signature, forms.collected(formatted, signature)
-        op.writes = check_writes(op, writes)
-        # A definition of this package has no effects, except random draws, warnings and writes into `out` or `writes`.
-        repeats = (
-            signature.optional.issuperset(op.writes) and bool(op.operands)
-            and (function.__module__ or "").startswith("minigrad.")
-        )  # fmt: skip
-        takes_out = takes_out and not passes
+        op, ours = named_op(function, "composed", listed=of is None), is_ours(function)
+        op.writes = writes
+
+        def read(op: Op) -> None:
+            signature = read_signature(function)
+            complete(op, function, signature.operands, signature.params)
+            formatted = forms.in_format_of_input(function) if channels_last else function
+            op.signature, op.composed = signature, forms.collected(formatted, signature)
+            check_writes(op, writes)
+
+        op.read_later(read, now=not ours)
+
+        def parameters() -> tuple[Signature, bool]:
+            """Return the signature, and whether `out` is added to it; some definitions write into `out` themselves."""
+            passes = "out" in (*op.params, *op.operands)
+            return op.signature, not passes and (default_out(str(function.__module__)) if out is None else out)
 
         def make() -> tuple[list[str], dict[str, Any]]:
+            signature, takes_out = parameters()
+            # A definition of this package has no effects, except draws, warnings and writes into `out` or `writes`.
+            repeats = ours and signature.optional.issuperset(op.writes) and bool(op.operands)
             names = composed_names(op) | (repeated_names(op, public) if repeats else {})
             lines = bodies.composed_body(op, takes_out, floats, repeats)
             if spelled is not None:
-                parameters = ", ".join([p.name for p in signature.parameters])
-                lines, names["spelled"] = [f"{parameters} = {HIDDEN}spelled({parameters})", *lines], spelled
+                given = ", ".join([p.name for p in signature.parameters])
+                lines, names["spelled"] = [f"{given} = {HIDDEN}spelled({given})", *lines], spelled
             if older:
                 read = f"return {HIDDEN}older(({', '.join(op.operands)}, *{HIDDEN}more), out)"
                 lines, names["older"] = (
@@ -414,7 +451,7 @@ def composed(
             return lines, names
 
         returned = function.__annotations__.get("return", EMPTY)
-        public = write_function(function.__name__, signature, make, takes_out, returned)
+        public = write_function(function.__name__, parameters, make, returned)
         public = publish(op, function, public, namespace, method, in_place, listed=of is None)
         if of is not None:
             public.op = of.op  # type: ignore[attr-defined]

@@ -26,7 +26,7 @@ from minigrad.errors import MinigradError
 def leave_rules(op: Op, vjp: Sequence[Any], later: bool) -> None:
     """Derive the rules that `vjp` declares as "derived": now, or with `later` when they are first used."""
     op.derived, op.complete = True, None not in vjp
-    while op.result is None and op.outputs[0] in op.operands:  # a rule saves `y`, which is the operand
+    while len(op.outputs) < 2 and op.outputs[0] in op.operands:  # a rule saves `y`, which is the operand
         op.outputs = (f"{op.outputs[0]}_",)
 
     def derive(op: Op) -> None:

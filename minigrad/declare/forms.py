@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import DType, as_dtype, default_float, expect_no_loss
-from minigrad.core.formats import ROW_MAJOR, format_of, layout_in
+from minigrad.core.formats import format_of, layout_in, preserve_format
 from minigrad.core.op import Op
 from minigrad.core.parameters import KEYWORD, SEVERAL
 from minigrad.declare.signature import Signature
@@ -281,28 +281,27 @@ def by_operands(op: Op, public: Callable[..., Any]) -> Callable[..., Any]:
 def in_format(name: str, x: Tensor, memory_format: Any) -> Tensor:
     """Return x with its elements in the order of a memory format: x itself if it has this order, otherwise a copy.
 
+    None and `preserve_format` are the order that x has.
     Raises ArgumentError for a value that is not a memory format, and ShapeError if x has another number of dims than
     the format requires.
     """
-    if memory_format in ROW_MAJOR:
-        return x
-    layout = layout_in(name, x.layout.shape, memory_format)
-    if x.layout.strides == layout.strides:
-        return x
-    rank = x.ndim
-    return x.permute(0, *range(2, rank), 1).contiguous().permute(0, rank - 1, *range(1, rank - 1))
+    layout_in(name, x.layout.shape, memory_format)  # its errors have the name of the function
+    kept = memory_format is None or memory_format is preserve_format
+    return x if kept else x.contiguous(memory_format=memory_format)
 
 
 def in_format_of_input(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a definition whose results have the memory format of its first operand, if both have the same rank."""
 
     def definition(x: Tensor, *arguments: Any, **named: Any) -> Any:
-        result, wanted = function(x, *arguments, **named), format_of(x.layout)
+        wanted = format_of(x.layout)
         if wanted is None:
-            return result
+            return function(x, *arguments, **named)
+        row = x.contiguous()  # the kernels take up to four times as long for other layouts, and this copy a quarter
+        result = function(row, *arguments, **named)
         several = isinstance(result, tuple)
         ys = [
-            y if y is x or y.ndim != x.ndim or format_of(y.layout) is wanted else in_format("", y, wanted)
+            x if y is row else y if y.ndim != x.ndim else in_format("", y, wanted)
             for y in (result if several else (result,))
         ]
         return (result._make(ys) if hasattr(result, "_make") else tuple(ys)) if several else ys[0]

@@ -8,6 +8,7 @@ from them.  The module of a declaration determines the default namespace, and wh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from minigrad.declare.manual import document
@@ -23,6 +24,7 @@ SOLVERS = ("eigen", "factors", "lu", "matrices", "pseudo", "spectra", "systems")
 HOMES = {"nn": FUNCTIONAL, "fourier": FFT, **{f"linalg.{module}": LINALG for module in SOLVERS}}
 
 
+@cache
 def default_namespace(module: str) -> tuple[str, ...]:
     """Return the default namespaces of an op from the module of its declaration; () for a user's op."""
     if not module.startswith("minigrad.ops."):

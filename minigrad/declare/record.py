@@ -46,9 +46,21 @@ def new_op(
     label: the name of the function that users call, if it differs from the name of the op.
     listed: whether the op will be in the schema.
     """
+    op = named_op(function, kind, name, label, listed)
+    complete(op, function, operands, params, vjp, outputs, zeros)
+    return op
+
+
+def is_ours(function: FunctionType) -> bool:
+    """Return whether a declaration is in this package: then its parts are read at their first use, not at import."""
+    return (function.__module__ or "").startswith("minigrad.")
+
+
+def named_op(function: FunctionType, kind: str, name: str = "", label: str = "", listed: bool = True) -> Op:
+    """Return an Op without operands; the parameters are those of `new_op`."""
     where = where_of(function)
     name = name or function.__name__.strip("_")
-    ours = (function.__module__ or "").startswith("minigrad.")
+    ours = is_ours(function)
     if ours and not function.__doc__:
         raise DeclarationError(
             f"{where}: the op {name} has no docstring; state the function and its gradient in a docstring", op=name
@@ -57,6 +69,17 @@ def new_op(
         raise DeclarationError(
             f"{where}: the op {name} has been declared already at {schema[name].where}; choose another name", op=name
         )
+    op = Op(name, kind, (), {}, where)
+    op.doc, op.label = function.__doc__ or "", label or name
+    return op
+
+
+def complete(
+    op: Op, function: FunctionType, operands: tuple[str, ...], params: dict[str, Any], vjp: Vjp | None = None,
+    outputs: tuple[str, ...] = ("y",), zeros: bool = False,
+) -> None:  # fmt: skip
+    """Check and set the parts of an op that depend on the parameters of its declaration."""
+    where, name = op.where, op.name
     for each in (*operands, *params):
         if each.startswith(HIDDEN):
             raise DeclarationError(
@@ -67,19 +90,22 @@ def new_op(
         raise DeclarationError(
             f"{where}: {both[0]!r} is both an operand and a parameter of {name}; rename the parameter", op=name
         )
-    op = Op(name, kind, operands, params, where)
-    op.doc, op.label = (
-        function.__doc__ or f"{name}({', '.join(operands)}), declared without a docstring.",
-        label or name,
-    )
+    op.operands, op.params = operands, params
+    op.doc = op.doc or f"{name}({', '.join(operands)}), declared without a docstring."
     op.roles = roles_of(function, params)
     op.target = next((p for p, role in op.roles.items() if role.name == "Target"), None)
     if outputs != ("y",):
         op.outputs, op.zeros = check_outputs(op, outputs), zeros
-        op.result = results_of(name, outputs)
+        op.leave(("result",), lambda op: setattr(op, "result", results_of(op.name, op.outputs)))
     rules = [None] * len(operands) if vjp is None else check_vjp(op, vjp)
-    enter_rules(op, tuple([None if fn in (None, DERIVED) else read_rule(op, fn) for fn in rules]))
-    return op
+
+    def read(op: Op) -> None:
+        enter_rules(op, tuple([None if fn in (None, DERIVED) else read_rule(op, fn) for fn in rules]))
+
+    if is_ours(function) and vjp is not None:
+        op.leave(("rules", "complete", "saves", "picks"), read)
+    else:
+        read(op)
 
 
 def check_vjp(op: Op, vjp: Any) -> Sequence[Any]:
@@ -125,6 +151,8 @@ def enter_rules(op: Op, rules: tuple[Rule | None, ...]) -> None:
 
 def reads_of(op: Op) -> Reads:
     """Return the values that the rules of an op read."""
+    if not any(op.rules):
+        return (None,) * len(op.rules)
     index = {name: -1 - k for k, name in enumerate(op.outputs)} | {name: k for k, name in enumerate(op.operands)}
     return tuple([None if rule is None else tuple([index[name] for name in rule.saves]) for rule in op.rules])
 

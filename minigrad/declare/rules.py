@@ -15,6 +15,7 @@ import numpy as np
 
 from minigrad.core.conditions import Condition, expect_elements
 from minigrad.core.dtype import DType, bool_, default_float, float64, int64, promote_all, uint8
+from minigrad.core.formats import format_of, layout_in
 from minigrad.core.forward import each as each
 from minigrad.core.forward import joint as joint
 from minigrad.core.layout import Layout
@@ -234,6 +235,11 @@ def same_shape(op: Op, x: Spec, /, *others: Spec, **params: Any) -> tuple[int, .
                 f"{op.label}: {x!r} and {other!r} must have the same shape; reshape or expand one of them", op=op.label
             )
     return x.shape
+
+
+def same_format(op: Op, x: Spec, /, **params: Any) -> Layout:
+    """Return the layout of a copy of the operand, which has its memory format."""
+    return layout_in("", x.shape, format_of(x.layout))
 
 
 OWN = (__name__, each.__module__)

@@ -169,20 +169,26 @@ def where_of(function: FunctionType) -> str:
 
 
 def write_function(
-    name: str, signature: Signature, make: Callable[[], tuple[Sequence[str], dict[str, Any]]], out: bool,
-    returned: Any = EMPTY,
+    name: str, parameters: Callable[[], tuple[Signature, bool]],
+    make: Callable[[], tuple[Sequence[str], dict[str, Any]]], returned: Any = EMPTY,
 ) -> Any:  # fmt: skip
-    """Return the public function with the parameters of a signature; its body is written at its first call.
+    """Return the public function of a declaration; its body is written at its first call.
 
+    parameters: returns the signature, and whether the function takes `out=` in addition.
     make: returns the lines of the body, and the values that the lines use, by name without the prefix HIDDEN.
-    out: whether the function takes `out=`.  returned: the annotation of the result, if its op does not determine it.
+    returned: the annotation of the result, if its op does not determine it.
     """
     names: dict[str, Any] = {"__name__": __name__}
-    function = at_first_call(name, names, lambda: written(name, signature, *make(), names, out))
+
+    def write() -> Any:
+        signature, out = parameters()
+        return written(name, signature, *make(), names, out)
+
+    function = at_first_call(name, names, write)
 
     def parts() -> tuple[list[inspect.Parameter], Any]:
         several = "Tensor" if function.op.result is None else "Any"  # `publish` has set the op
-        return shown(signature, out), several if returned is EMPTY else returned
+        return shown(*parameters()), several if returned is EMPTY else returned
 
     function.__signature__ = deferred_signature(parts)
     return function

@@ -11,8 +11,6 @@ define the name either, linking raises KernelError.
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import json
 import os
 import re
 import sys
@@ -110,9 +108,16 @@ def as_said() -> bool:
     return all(word in said for word in settings()) and all(getattr(config, name) == USUAL[name] for name in unset)
 
 
+def sha256(content: bytes) -> str:
+    """Return the SHA-256 hash in hexadecimal."""
+    import hashlib  # loaded at the first kernel, as `json` is: both take 4 ms of an import
+
+    return hashlib.sha256(content).hexdigest()
+
+
 def path_for(source: Path) -> Path:
     """Return the path of the object code of a kernel's text, for this processor and these versions."""
-    return source.with_suffix(f".{hashlib.sha256(fits().encode()).hexdigest()[:8]}.o")
+    return source.with_suffix(f".{sha256(fits().encode())[:8]}.o")
 
 
 # ---- keeping --------------------------------------------------------------------------------------------------------
@@ -123,16 +128,20 @@ def packed(code: ObjectCode, text: str, made_for: str = "") -> bytes:
 
     made_for: the origin of the code, by default the text of `fits`.
     """
+    import json
+
     facts = {"fits": made_for or fits(), "text": digest(text), "symbols": code.symbols, "needs": code.needs}
     body = json.dumps(facts).encode() + b"\n" + code.code
-    return MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+    return MAGIC + sha256(body).encode() + b"\n" + body
 
 
 def unpacked(content: bytes, text: str, made_for: str = "") -> ObjectCode | None:
     """Return the object code in a file's content; None if it is damaged, or has another origin or another text."""
+    import json
+
     magic, _, rest = content.partition(b"\n")
     said, _, body = rest.partition(b"\n")
-    if magic + b"\n" != MAGIC or hashlib.sha256(body).hexdigest().encode() != said:
+    if magic + b"\n" != MAGIC or sha256(body).encode() != said:
         return None
     head, _, code = body.partition(b"\n")
     with suppress(ValueError, KeyError, TypeError):  # another program has written a file with invalid facts
@@ -145,7 +154,7 @@ def unpacked(content: bytes, text: str, made_for: str = "") -> ObjectCode | None
 @lru_cache(maxsize=256)
 def digest(text: str) -> str:
     """Return the SHA-256 hash of the code of a kernel's text, in hexadecimal: see `bare_code`."""
-    return hashlib.sha256(bare_code(text).encode()).hexdigest()
+    return sha256(bare_code(text).encode())
 
 
 # A docstring is the only text in quotes that begins a line.  In a line with quotes, `#` may be part of a text.

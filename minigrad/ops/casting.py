@@ -13,13 +13,13 @@ from minigrad.backends.host import without_waiting
 from minigrad.backends.steps import Steps
 from minigrad.core.device import Device, as_device
 from minigrad.core.dtype import DType, as_dtype, bool_, expect_no_loss
-from minigrad.core.formats import ROW_MAJOR
+from minigrad.core.formats import CHANNELS_LAST, format_of, layout_in
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
 from minigrad.core.roles import Format, Target, read_flag
 from minigrad.declare.decorators import composed, elementwise, kernel, public
 from minigrad.declare.forms import handed_on, in_format
-from minigrad.declare.rules import Pair, joint, same_shape
+from minigrad.declare.rules import Pair, joint, same_format
 from minigrad.errors import ArgumentError, DeviceError, DTypeError
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -32,7 +32,7 @@ def same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 
 
 @kernel(
-    dtype=lambda op, specs, *, dtype: lossless(op, specs[0], as_dtype(dtype)), shape=same_shape, complex=True,
+    dtype=lambda op, specs, *, dtype: lossless(op, specs[0], as_dtype(dtype)), shape=same_format, complex=True,
     vjp=(lambda g, *, input_dtype: cast_to(g, input_dtype),), linear=True, batch="elementwise",
 )  # fmt: skip
 def cast(backend, out, input: Tensor, dtype):
@@ -76,20 +76,30 @@ def real_part(x):
 
 
 @kernel(
-    dtype=same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True, batch="elementwise", method=True, out=False,
+    dtype=same_dtype, shape=same_format, vjp=(lambda g: g,), linear=True, batch="elementwise", method=True, out=False,
     complex=True,
 )  # fmt: skip
 def clone(backend, out, input: Tensor, *, memory_format: Format = None):
-    """Return a row-major copy in a separate storage.  Gradient: g."""
+    """Return a copy in a separate storage, in the memory format of the input by default.  Gradient: g."""
     return backend.prepare(Copy(), out, input)
 
 
 @composed(out=False)
 def contiguous(input: Tensor, memory_format: Format = None) -> Tensor:
-    """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
-    if memory_format not in ROW_MAJOR:
-        return in_format("contiguous", input, memory_format)
-    return input if input.is_contiguous() else clone(input)
+    """Return a row-major copy without gaps, or one in another memory format; the tensor itself if it has this order.
+
+    Gradient: g, in the memory format of the input.
+    """
+    if input.layout.strides == layout_in("contiguous", input.layout.shape, memory_format).strides:
+        return input
+    rank, last = input.ndim, format_of(input.layout) is not None
+    if last is (memory_format in CHANNELS_LAST):
+        return clone(input)
+    to_last, to_row = (0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))
+    if last:  # the rule of `rearrange` copies the gradient into the order of its operand
+        input = input.permute(to_last)
+        return rearrange(input, input.shape, to_row, tuple([input.shape[d] for d in to_row]))
+    return rearrange(input, input.shape, to_last, tuple([input.shape[d] for d in to_last])).permute(to_row)
 
 
 @public(namespace=(), method=True)
@@ -165,8 +175,8 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
 
 
 @kernel(
-    dtype=same_dtype, shape=same_shape, vjp=(lambda g, *, input_device: transfer(g, device=input_device),), linear=True,
-    batch="elementwise", namespace=(), out=False, complex=True,
+    dtype=same_dtype, shape=same_format, vjp=(lambda g, *, input_device: transfer(g, device=input_device),),
+    linear=True, batch="elementwise", namespace=(), out=False, complex=True,
 )  # fmt: skip
 def transfer(backend, out, input: Tensor, device: Target):
     """Return a copy on another device.  Gradient: g, copied to the device of the input."""

@@ -17,7 +17,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.backends.steps import Steps
 from minigrad.core.device import CPU, as_device, default_device
 from minigrad.core.dtype import BY_NUMPY, DType, as_dtype, bool_, default_float, fit_number, float64, inferred, int64
-from minigrad.core.formats import expect_format, layout_in
+from minigrad.core.formats import MemoryFormat, format_of, layout_in, preserve_format
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.requests import Arange, Copy
@@ -123,7 +123,10 @@ def full(
     return filled("full", (size,), fill_value, kind, device, requires_grad)
 
 
-def filled(name: str, size: Sequence[Any], value: float, dtype: DType, device: Any, requires_grad: bool) -> Tensor:
+def filled(
+    name: str, size: Sequence[Any], value: float, dtype: DType, device: Any, requires_grad: bool,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor:  # fmt: skip
     """Return the recipe of a tensor filled with a number.
 
     size: a shape in any form that the public functions accept.  name: the public function, for messages.
@@ -135,7 +138,7 @@ def filled(name: str, size: Sequence[Any], value: float, dtype: DType, device: A
         element = number(value, dtype, where)
     except DTypeError as error:
         raise DTypeError(f"{name}: {error}", op=name) from None
-    return call_of(fill, element, shape=shape)
+    return call_of(fill, element, shape=shape, memory_format=memory_format)
 
 
 @public(makes=True)
@@ -165,10 +168,11 @@ def expect_float(name: str, dtype: Any, requires_grad: bool) -> None:
 
 
 @kernel(
-    dtype=same_dtype, shape=lambda op, value, *, shape: shape, vjp=(lambda g: g.sum(),), linear=True, namespace=(),
-    batch=lambda value, *, shape, batch: value.reshape(batch, *(1,) * len(shape)).expand(batch, *shape), complex=True,
+    dtype=same_dtype, shape=lambda op, value, *, shape, memory_format=None: layout_in("", shape, memory_format),
+    vjp=(lambda g: g.sum(),), linear=True, namespace=(), complex=True,
+    batch=lambda value, *, batch, shape: value.reshape(batch, *(1,) * len(shape)).expand(batch, *shape),
 )  # fmt: skip
-def fill(backend, out, value, *, shape: Shape):
+def fill(backend, out, value, *, shape: Shape, memory_format=None):
     """Return a tensor in which every element has the value of a scalar.  Gradient: the sum of g."""
     return backend.prepare(Copy(), out, Spec(value.layout.expand(out.shape), value.dtype))
 
@@ -236,7 +240,16 @@ def empty_like(
     """Return an uninitialized tensor with the shape, dtype and device of the input."""
     expect_tensors("empty_like", input)
     kind, where = input.dtype if dtype is None else as_dtype(dtype), input.device if device is None else device
-    return blank("empty_like", (input.shape,), kind, where, requires_grad, memory_format)
+    wanted = format_like("empty_like", input, memory_format)
+    return blank("empty_like", (input.shape,), kind, where, requires_grad, wanted)
+
+
+def format_like(name: str, input: Tensor, memory_format: Any) -> MemoryFormat | None:
+    """Return the memory format of a new tensor with the shape of the input: that of the input by default."""
+    if memory_format is None or memory_format is preserve_format:
+        return format_of(input.layout)
+    layout_in(name, input.shape, memory_format)  # raises an error for other values
+    return memory_format
 
 
 @public(like=True)
@@ -271,11 +284,10 @@ def filled_like(
     name: str, input: Tensor, value: float, dtype: Any, device: Any, requires_grad: bool, memory_format: Any
 ) -> Tensor:
     """Return the recipe of a tensor filled with a number, with the shape of the input; name: the public function."""
-    expect_format(name, memory_format)
     if input.__class__ not in PLAIN:
         expect_tensors(name, input)
-    kind = input.dtype if dtype is None else as_dtype(dtype)
-    return filled(name, (input.shape,), value, kind, input.device if device is None else device, requires_grad)
+    kind, wanted = input.dtype if dtype is None else as_dtype(dtype), format_like(name, input, memory_format)
+    return filled(name, (input.shape,), value, kind, input.device if device is None else device, requires_grad, wanted)
 
 
 # ---- counted --------------------------------------------------------------------------------------------------------

@@ -14,13 +14,13 @@ from ml_dtypes import finfo
 
 from minigrad.core.conditions import Floating
 from minigrad.core.dtype import DType, as_dtype, bool_, default_float, float64, int64
-from minigrad.core.formats import expect_format
 from minigrad.core.roles import Flag, Number, Size
 from minigrad.core.shape import as_int, as_shape, broadcast_shapes
 from minigrad.declare.decorators import composed, public
+from minigrad.declare.forms import in_format
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
-from minigrad.ops.creation import expect_fit, expect_float, expect_numbers
+from minigrad.ops.creation import expect_fit, expect_float, expect_numbers, format_like
 from minigrad.ops.generators import Draw, Generator, Shuffle, default_generator
 from minigrad.ops.indexing.sorting import insertions, topk
 from minigrad.ops.pointwise.blends import clamp
@@ -232,12 +232,7 @@ def rand_like(
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Return uniform samples in [0, 1), with the shape, dtype and device of the input."""
-    expect_format("rand_like", memory_format)
-    expect_tensors("rand_like", input)
-    kind = _floating("rand_like", dtype or input.dtype, generator, True)
-    if kind.is_complex:
-        return of_parts(rand, input.shape, kind, input.device if device is None else device, generator)
-    return Draw("uniform", input.shape, kind, input.device if device is None else device, 0.0, 1.0, generator).later()
+    return _drawn_like("rand_like", rand, "uniform", 1.0, input, dtype, device, generator, memory_format)
 
 
 @public(like=True)
@@ -246,13 +241,25 @@ def randn_like(
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Return standard normal samples, with the shape, dtype and device of the input."""
-    expect_format("randn_like", memory_format)
-    expect_tensors("randn_like", input)
-    kind = _floating("randn_like", dtype or input.dtype, generator, True)
-    if kind.is_complex:
-        where = input.device if device is None else device
-        return of_parts(randn, input.shape, kind, where, generator, math.sqrt(0.5))
-    return Draw("normal", input.shape, kind, input.device if device is None else device, 0.0, 1.0, generator).later()
+    scale = math.sqrt(0.5)  # the parts of a complex number have half its variance each
+    return _drawn_like("randn_like", randn, "normal", scale, input, dtype, device, generator, memory_format)
+
+
+def _drawn_like(
+    name: str, draw: Any, kind: str, scale: float, input: Tensor, dtype: Any, device: Any, generator: Any,
+    memory_format: Any,
+) -> Tensor:  # fmt: skip
+    """Return random numbers with the shape and the memory format of the input, or their recipe.
+
+    draw: the function whose `kind` of numbers is drawn.  scale: the factor of the parts of complex numbers.
+    """
+    expect_tensors(name, input)
+    drawn, where = _floating(name, dtype or input.dtype, generator, True), input.device if device is None else device
+    wanted = format_like(name, input, memory_format)
+    if drawn.is_complex:
+        return in_format(name, of_parts(draw, input.shape, drawn, where, generator, scale), wanted)
+    recipe = Draw(kind, input.shape, drawn, where, 0.0, 1.0, generator)
+    return recipe.later() if wanted is None else in_format(name, recipe.make(), wanted)
 
 
 @public(out=True)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import float32
-from minigrad.core.formats import preserve_format
 from minigrad.declare.names import MG, namespaces
 from minigrad.errors import ArgumentError
 from minigrad.runtime.changes import CountedDict
@@ -142,8 +141,4 @@ def filled(p: Tensor, value: complex) -> Tensor:
     """Return a tensor with the shape and strides of a parameter, filled with a value; both parts of complex numbers."""
     value = complex(value, value) if p.dtype.is_complex else value
     made: Tensor = namespaces[MG]["full_like"](p.detach(), value)
-    if p.layout.is_contiguous:
-        return made
-    copied = namespaces[MG]["clone"](p.detach(), memory_format=preserve_format)
-    copied.fill_(value)
-    return copied if copied.layout == p.layout else made
+    return made

@@ -668,7 +668,7 @@ class Attached:
         """Apply `clamp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def clone(self, *, memory_format: Any = ...) -> Tensor:
-        """Return a row-major copy in a separate storage.  Gradient: g."""
+        """Return a copy in a separate storage, in the memory format of the input by default.  Gradient: g."""
 
     def conj(self) -> Tensor:
         """Return the conjugate: a new tensor for a complex dtype, and a real tensor itself.  Gradient: the conjugate of g."""
@@ -686,7 +686,7 @@ class Attached:
         """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
 
     def copy(self, *, memory_format: Any = ...) -> Tensor:
-        """Return a row-major copy in a separate storage.  Gradient: g."""
+        """Return a copy in a separate storage, in the memory format of the input by default.  Gradient: g."""
 
     def copy_(self, source: Any, non_blocking: builtins.bool = ...) -> Tensor:
         """Copy the elements of `source` into x, with broadcasting and a cast to the dtype of x, in place."""
@@ -958,7 +958,7 @@ class Attached:
         """Apply `fmod` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def force_contiguous(self, *, memory_format: Any = ...) -> Tensor:
-        """Return a row-major copy in a separate storage.  Gradient: g."""
+        """Return a copy in a separate storage, in the memory format of the input by default.  Gradient: g."""
 
     def frac(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the fraction x - trunc(x), which has the sign of x; nan for inf and -inf.  Gradient: g."""

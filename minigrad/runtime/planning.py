@@ -11,7 +11,7 @@ from typing import Any
 from minigrad.backends.base import Backend, Launch
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device
-from minigrad.core.layout import Layout
+from minigrad.core.formats import layout_of_result
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, MinigradError
@@ -106,13 +106,14 @@ def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], fres
 
 
 def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
-    """Plan an elementwise op: shapes broadcast, operands are expanded, and the results are new and contiguous."""
+    """Plan an elementwise op: shapes broadcast, operands are expanded, and the results are new, without gaps."""
     compute, dtypes = loop_dtypes(op, dtypes_of(op, specs, params))
     try:
         shape = broadcast_shapes(op.label, *[s.shape for s in specs])
     except MinigradError as error:
         raise with_dtypes(error, specs) from None
-    outs = tuple([Spec(Layout.contiguous(shape), dtype) for dtype in dtypes])
+    layout = layout_of_result(shape, [s.layout for s in specs])
+    outs = tuple([Spec(layout, dtype) for dtype in dtypes])
     expanded = [Spec(s.layout.expand(shape), s.dtype) for s in specs]
     launch = elementwise_launch(op, backend.preparer, compute, outs, expanded)
     return CallPlan(backend, device, specs, launch, *outs)

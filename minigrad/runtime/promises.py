@@ -43,7 +43,10 @@ def dtypes_of(op: Op, specs: tuple[Spec, ...], params: Any) -> Any:
 
 
 def result_specs(op: Op, dtypes: Any, shapes: Any) -> list[Spec]:
-    """Return a contiguous Spec for each dtype and shape that the op's rules return, or raise DeclarationError."""
+    """Return a Spec for each dtype and shape that the op's rules return, or raise DeclarationError.
+
+    Results are contiguous, but a shape rule may also return a Layout without gaps.
+    """
     if op.result is None:
         dtypes, shapes = (dtypes,), (shapes,)
     for what, promised in (("dtype", dtypes), ("shape", shapes)):
@@ -52,7 +55,8 @@ def result_specs(op: Op, dtypes: Any, shapes: Any) -> list[Spec]:
     for dtype in dtypes:
         if not isinstance(dtype, DType):
             raise broken(op, "its dtype rule", dtype, "a dtype such as mg.float32")
-    return [Spec(Layout.contiguous(sizes(op, shape)), dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+    layouts = [each if isinstance(each, Layout) else Layout.contiguous(sizes(op, each)) for each in shapes]
+    return list(map(Spec, layouts, dtypes))
 
 
 def loop_dtypes(op: Op, promised: Any) -> tuple[np.dtype[Any], tuple[DType, ...]]:

@@ -60,6 +60,8 @@ class Ops:
     look: Op
     parts: Op  # a view of complex numbers as a last dim of two parts
     pairs: Op  # a view of this last dim as complex numbers
+    permute: Op
+    reshape: Op
     clone: Op
     cast: Op
 
@@ -121,11 +123,20 @@ def current(x: Tensor) -> Any:
 
 
 def ground_of(base: Tensor, whole: Any) -> Any:
-    """Return the node whose gradient has the shape `extent`: the base's own node, or the one that it is a view of."""
+    """Return the node whose gradient has the shape `extent`: the base's own node, or the one that it is a view of.
+
+    For a result that is channels last, this is the node of its memory as a vector.
+    """
     if base.layout.is_contiguous:
         return whole
     # After a write the base's node is a view of `put`, for parts of one of their pairs: see `rebase`.
-    return whole.parents[0] if whole.op is Ops.look else root_of(whole)
+    ground = whole.parents[0] if whole.op is Ops.look else root_of(whole)
+    shape = extent(base)[1]
+    order = tuple(sorted(range(base.layout.ndim), key=lambda d: -base.layout.strides[d]))
+    ordered = Tensor(base.storage, base.layout.permute(order))
+    if tuple(ground.shape) == shape or not ordered.layout.is_contiguous:
+        return ground
+    return view_node(Ops.reshape, ordered, view_node(Ops.permute, base, whole, {"dims": order}), {"shape": shape})
 
 
 def extent(base: Tensor) -> tuple[int, tuple[int, ...]]:

@@ -12,6 +12,7 @@ from cases import over
 import minigrad as mg
 from minigrad.declare.names import namespaces
 from minigrad.errors import ArgumentError, MinigradError
+from minigrad.nn import functional as F
 
 X = np.array([[3.0, 1.0, 2.0], [2.0, 5.0, -1.0]])
 # Functions with `dim` that take more than one tensor, or more than a dim.
@@ -138,6 +139,67 @@ def test_channels_last(name: str) -> None:
         mg.testing.gradcheck(lambda x: FORMATTED[name](x, mg.channels_last).double() ** 2, [x], eps=1e-2, rtol=1e-2)
     volume = mg.zeros(1, 2, 1, 2, 2, device="reference")
     assert volume.contiguous(memory_format=mg.channels_last_3d).strides == (8, 1, 8, 4, 2)
+
+
+def test_results_of_elementwise_ops_copies_and_casts_are_channels_last_like_their_operand() -> None:
+    x = mg.Var(np.linspace(-1, 1, 48).reshape(2, 3, 2, 4), device="reference")
+    last, bias = x.contiguous(memory_format=mg.channels_last), mg.ones(1, 3, 1, 1, device="reference")
+    row = last.contiguous()
+    kept = {
+        "relu": lambda x: x.relu(), "number": lambda x: x * 2.5, "bias": lambda x: x + bias, "mask": lambda x: x > 0,
+        "where": lambda x: mg.where(x > 0, x, 0.0), "several": lambda x: mg.frexp(x)[1], "first": lambda x: x + row,
+        "gaps": lambda x: x[..., ::2] + 1, "written": lambda x: (x * 1).detach().exp_(), "half": lambda x: x.half(),
+        "real": lambda x: x.to(mg.complex64).abs(), "clone": lambda x: x.clone(), "copy": lambda x: x.to(x, copy=True),
+        "preserve": lambda x: x.clone(memory_format=mg.preserve_format), "to": lambda x: x.to(mg.float64, "cpu"),
+        "part": lambda x: x[..., ::2].clone(), "zeros_like": mg.zeros_like, "empty_like": mg.empty_like,
+        "full_like": lambda x: mg.full_like(x, 2), "randn_like": mg.randn_like,
+        "rand_like": lambda x: mg.rand_like(x, dtype=mg.complex64), "dropout": lambda x: F.dropout(x, 0.5, False),
+        "pool": lambda x: F.max_pool2d(x, 2), "norm": lambda x: F.batch_norm(x, None, None, training=True),
+    }  # fmt: skip
+    for name, f in kept.items():
+        y, wanted = f(last), f(row)
+        assert y.is_contiguous(memory_format=mg.channels_last) and wanted.is_contiguous(), name
+        if "like" not in name:
+            np.testing.assert_allclose(y.tolist(), wanted.tolist(), atol=1e-6, err_msg=name)
+    assert kept["dropout"](last) is last
+    for f in (
+        lambda x: x.contiguous(), lambda x: x.clone(memory_format=mg.contiguous_format), lambda x: row + x,
+        lambda x: mg.zeros_like(x, memory_format=mg.contiguous_format), lambda x: x.permute(1, 0, 3, 2) * 2,
+        lambda x: mg.randn_like(x, memory_format=mg.contiguous_format), lambda x: x.transpose(2, 3).clone(),
+        lambda x: x.half(memory_format=mg.contiguous_format), lambda x: x[:, :, 0] + 1,
+    ):  # fmt: skip
+        assert f(last).is_contiguous()
+    volume = mg.zeros(2, 3, 2, 2, 2, device="reference").contiguous(memory_format=mg.channels_last_3d)
+    assert (volume + 1).stride() == volume.double().stride() == volume.stride()
+
+
+def written(x: mg.Tensor) -> mg.Tensor:
+    """A channels-last result, after writes into parts of it and before one into its whole."""
+    y = x.contiguous(memory_format=mg.channels_last) * 2
+    y[:, :, 0] = 0.5
+    y.select(3, 1).mul_(3)
+    y[0].copy_(y[1] + x[0])
+    early = y * 3
+    y.add_(x)
+    return y + early
+
+
+def test_gradients_through_memory_formats() -> None:
+    x = mg.Var(np.linspace(-1, 1, 32).reshape(2, 2, 2, 4), device="reference")
+    for f in (
+        lambda x: x.contiguous(memory_format=mg.channels_last).contiguous().exp(),
+        lambda x: x.contiguous(memory_format=mg.channels_last).exp().contiguous() * x,
+        lambda x: x.contiguous(memory_format=mg.channels_last)[..., ::2].contiguous(memory_format=mg.channels_last),
+        lambda x: mg.view_as_complex(x[..., :2].contiguous(memory_format=mg.channels_last).clone().contiguous()),
+        written,
+    ):  # fmt: skip
+        mg.testing.gradcheck(f, [x])
+        mg.testing.gradgradcheck(f, [x])
+    last = x.detach().contiguous(memory_format=mg.channels_last).requires_grad_()
+    hidden = last.exp()
+    hidden.retain_grad()
+    F.max_pool2d(hidden, 1).sum().backward()
+    assert hidden.grad.stride() == hidden.stride(), "gradients stay in the order of their tensors"
 
 
 def test_flags_of_to_may_be_given_by_position() -> None:

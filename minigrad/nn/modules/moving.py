@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from minigrad.core.dtype import DType, as_dtype, bfloat16, float16, float32, float64
-from minigrad.core.formats import CHANNELS_LAST, contiguous_format, expect_format, preserve_format
+from minigrad.core.formats import CHANNELS_LAST, contiguous_format, layout_in, preserve_format
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS
 from minigrad.nn.modules.states import Stateful
@@ -65,7 +65,7 @@ class Movable(Stateful):
         if memory_format in CHANNELS_LAST:
             ranks: tuple[int, ...] = (CHANNELS_LAST[memory_format],)
         else:
-            expect_format("to", memory_format)
+            layout_in("to", (), memory_format)  # raises an error for other values
             ranks = (4, 5) if memory_format is contiguous_format else ()
         if flags.pop("copy", False):
             raise ArgumentError("to: copy must be False for a module, which is converted in place; use copy.deepcopy")

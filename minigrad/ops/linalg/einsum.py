@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from minigrad.declare.decorators import composed
@@ -23,7 +22,7 @@ from minigrad.runtime.tensor import Tensor, describe
 Label = str | int
 Labels = list[Label]
 Ints = tuple[int, ...]
-LETTERS = ascii_uppercase + ascii_lowercase
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 LIMIT = 256  # largest number of cached plans
 MOVES: dict[str, Callable[[Tensor, Any], Tensor]] = {
     "diagonal": lambda x, dims: diagonal(x, 0, *dims), "squeeze": squeeze, "sum": sum,
@@ -128,7 +127,7 @@ def split_letters(equation: str, part: str) -> list[str]:
     before, dots, after = part.partition("...")
     letters = [*before, *([dots] if dots else []), *after]
     for each in letters:
-        if each not in ascii_letters and each != "...":
+        if each not in LETTERS and each != "...":
             raise ArgumentError(
                 f"einsum: the part {part!r} of {equation!r} must contain only letters and at most one '...', got "
                 f"{each!r}; use one letter per dim, as in 'ij,jk->ik'",

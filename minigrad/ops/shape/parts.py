@@ -74,7 +74,7 @@ def are_pairs(layout: Layout) -> bool:
 
 def paired(x: Tensor) -> Tensor:
     """Return pairs as complex numbers: a view if the memory allows it, otherwise a copy."""
-    result: Tensor = as_complex(x if are_pairs(x.layout) else x.clone())
+    result: Tensor = as_complex(x if are_pairs(x.layout) else x.clone().contiguous())
     return result
 
 
@@ -116,7 +116,7 @@ def with_bits(x: Tensor, dtype: DType) -> Tensor:
         whole = last == 1 and not any(n * old % new for n in counts)
         check(
             whole, ShapeError, "view: x must have a last dim without gaps, and only lengths and strides of whole "
-            "elements of ", dtype, ", got ", describe(x), "; pass x.clone(), or another dtype", op="view",
+            "elements of ", dtype, ", got ", describe(x), "; pass x.clone().contiguous(), or another dtype", op="view",
         )  # fmt: skip
         shape = (*layout.shape[:-1], layout.shape[-1] * old // new)
         layout = Layout.make(shape, (*[n * old // new for n in outer], 1), layout.offset * old // new)

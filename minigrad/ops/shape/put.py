@@ -32,7 +32,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def _dense(x: Tensor) -> Tensor:
-    return x if x.is_contiguous() and x.offset == 0 else clone(x)
+    return (x if x.offset == 0 else clone(x)).contiguous()
 
 
 @kernel(
@@ -61,6 +61,7 @@ def put(backend, out, whole, part, *, size, stride, storage_offset):
 
 
 Ops.put, Ops.look, Ops.clone, Ops.cast = put.op, as_strided.op, clone.op, cast.op  # type: ignore[attr-defined]
+Ops.permute, Ops.reshape = views.permute.op, views.AS_VIEW  # type: ignore[attr-defined]
 
 
 # ---- replace a part --------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from minigrad.core.shape import as_int, as_shape, infer_hole, normalize_dim, num
 from minigrad.declare.decorators import composed, kernel, public, view
 from minigrad.declare.forms import handed_on
 from minigrad.errors import ArgumentError, GradientError, ShapeError, StorageError
-from minigrad.ops.casting import clone, rearrange, same_dtype
+from minigrad.ops.casting import rearrange, same_dtype
 from minigrad.runtime.dispatch import apply, run_view
 from minigrad.runtime.observers import DIRECT
 from minigrad.runtime.planning import with_dtypes
@@ -54,7 +54,7 @@ def put_back(backend, out, g, *, shape, view, params):
 
 def _look_again(g: Tensor, view: Op, params: tuple[tuple[str, Any], ...]) -> Tensor:
     """Return a view of g; `as_strided` counts elements of memory, so g must be contiguous as the operand was."""
-    again: Tensor = apply(view, (g if view is not _strided() or g.is_contiguous() else clone(g),), dict(params))
+    again: Tensor = apply(view, (g.contiguous() if view is _strided() else g,), dict(params))
     return again
 
 
