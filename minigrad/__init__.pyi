@@ -443,7 +443,7 @@ def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], v
     """Return the tensor, surrounded by elements of one value."""
 
 def contiguous(input: Tensor, memory_format: Any = ...) -> Tensor:
-    """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
+    """Return a row-major copy without gaps, or one in another memory format; the tensor itself if it has this order."""
 contiguous_format: Any
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:

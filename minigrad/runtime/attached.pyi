@@ -683,7 +683,7 @@ class Attached:
         """Set every element to `value`, in place."""
 
     def contiguous(self, memory_format: Any = ...) -> Tensor:
-        """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
+        """Return a row-major copy without gaps, or one in another memory format; the tensor itself if it has this order."""
 
     def copy(self, *, memory_format: Any = ...) -> Tensor:
         """Return a copy in a separate storage, in the memory format of the input by default.  Gradient: g."""
