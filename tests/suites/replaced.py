@@ -87,7 +87,7 @@ def missing(module: types.ModuleType) -> Any:
 def own(path: str) -> list[Any]:
     """Minigrad's namespaces for a module of PyTorch: the one of its name, or those that contain it."""
     parts, spaces = path.split(".")[1:], [mg]
-    if path == "functorch":  # the older name of torch.func
+    if path.partition(".")[0] == "functorch":  # the older name of torch.func
         return [mg.func]
     if any(part.startswith("_") for part in parts):
         return []
