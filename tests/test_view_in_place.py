@@ -95,6 +95,14 @@ def test_a_graph_that_saved_a_recorded_result_reports_it() -> None:
         y.backward()
 
 
+def test_a_view_knows_the_new_owner_of_its_memory() -> None:
+    x = mg.Var(matrix()) * 2.0
+    row = x[0]
+    assert row._base is x and x._base is None
+    x.t_()
+    assert row._base is x._base is not None
+
+
 def turned(x: Any) -> Any:
     """Write into a value after a view in place."""
     y = x * x

@@ -274,7 +274,7 @@ def gradients_of(
     seeds = [tensor(v, dtype=y.dtype, device=y.device) for v, y in zip(cotangents, outputs, strict=True)]
     tracked = [(y, s) for y, s in zip(outputs, seeds, strict=True) if y.requires_grad]
     if not tracked:
-        raise GradientError(
+        raise GradcheckError(
             f"{name}: an output of the function must require a gradient, got none; pass Vars and compute the output "
             "from them"
         )

@@ -491,6 +491,20 @@ def test_a_batch_by_its_vmap_or_by_a_loop(monkeypatch: pytest.MonkeyPatch) -> No
     assert found.tolist() == (x * x).tolist()
 
 
+@pytest.mark.parametrize("dims", [(None,), (0, 0), [0]])
+def test_batch_dims_have_the_form_of_the_outputs(dims: Any) -> None:
+    own = function(lambda x: x * 2.0, slope, keep_input, vmap=staticmethod(lambda info, in_dims, x: (x * 2.0, dims)))
+    with pytest.raises(GradientError, match="must return batch dims of the form of its outputs"):
+        mg.func.vmap(own.apply)(mg.ones(2, 3, device="reference"))
+
+
+def test_backward_and_vjp_are_one_method() -> None:
+    own = function(lambda x: x * 2.0, slope, keep_input, vjp=staticmethod(slope))
+    y = own.apply(mg.Var(1.0, device="reference"))
+    with pytest.raises(GradientError, match="must define backward or vjp, which are two names of one method, got both"):
+        y.backward()
+
+
 def test_a_function_without_vmap_warns_once_with_its_own_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     looped: set[Any] = set()
     monkeypatch.setattr(batching, "_looped", looped)

@@ -92,7 +92,7 @@ def own(path: str) -> list[Any]:
     if any(part.startswith("_") for part in parts):
         return []
     for part in parts:
-        deeper = getattr(spaces[-1], part, None)
+        deeper = sys.modules.get(f"{spaces[-1].__name__}.{part}", getattr(spaces[-1], part, None))
         if not isinstance(deeper, types.ModuleType):
             break
         spaces.append(deeper)
