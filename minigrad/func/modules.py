@@ -26,7 +26,7 @@ def functional_call(
         Module to call. After the call, the module has its original parameters and buffers again.
     parameter_and_buffer_dicts : dict of str to Tensor, or tuple of dicts
         Values by name, such as `dict(module.named_parameters())`. Members that are not in the dicts keep their values.
-        Other names are attributes during the call.
+        Other names are attributes during the call. All values must be tensors or None.
         If the call assigns another tensor to a member, such as a new running mean, its dict receives this tensor.
     args : Any or tuple, optional
         Positional arguments of the module; a value that is not a tuple is the only argument.
@@ -45,6 +45,8 @@ def functional_call(
 
     Raises
     ------
+    DeclarationError
+        If a value, or an attribute that it replaces, is not a tensor.
     ArgumentError
         If a name is in two dicts, if names are missing or unknown with `strict`, or if two names of one parameter have
         different values.
@@ -109,7 +111,14 @@ def replaced(
         for key, value in values.items():
             prefix, _, name = key.rpartition(".")
             d = module.get_submodule(prefix).__dict__
-            before.append((key, d, name, d.get(name, ABSENT)))
+            old = d.get(name, ABSENT)
+            for x, whose in ((value, "the value"), (old, "the attribute that it replaces")):
+                if x is not None and x is not ABSENT and not isinstance(x, Tensor):
+                    raise DeclarationError(
+                        f"functional_call: {whose} of {key!r} must be a tensor or None, got {describe(x)}; pass values "
+                        "of parameters and buffers"
+                    )
+            before.append((key, d, name, old))
             d[name] = value
         yield
     finally:

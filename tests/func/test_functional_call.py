@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import minigrad as mg
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, DeclarationError
 from minigrad.nn.utils.stateless import functional_call
 
 
@@ -90,6 +90,14 @@ def test_a_module_that_contains_itself() -> None:
     given = {"inner.outer.calls": mg.ones(1, device="reference")}
     assert functional_call(module, given, (x,), tie_weights=False).tolist() == [4.0, 6.0]
     assert given["inner.outer.calls"].tolist() == [2.0]
+
+
+@pytest.mark.parametrize("values", [{"inner.last": 2.0}, {"training": mg.zeros(1)}])
+def test_only_tensors_are_replaced_by_tensors(values: dict[str, Any]) -> None:
+    module = Counted()
+    with pytest.raises(DeclarationError, match="must be a tensor or None, got"):
+        mg.func.functional_call(module, values, (mg.zeros(2),))
+    assert module.training is True and module.inner.last.tolist() == [0.0, 0.0]
 
 
 class Tied(mg.nn.Module):

@@ -9,8 +9,10 @@ and the lists of samples are made of minigrad's tensors. PyTorch itself continue
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib
 import importlib.util
+import pkgutil
 import sys
 import types
 from typing import Any
@@ -191,6 +193,18 @@ def install(tests: str) -> None:
         return found if fromlist else module(full.partition(".")[0])
 
     builtins.__import__ = replaced  # type: ignore[assignment]
+
+
+def install_lookup() -> None:
+    """Make `mock.patch("torch.nn.name")` find minigrad's names."""
+    original = pkgutil.resolve_name
+
+    def resolve(name: str) -> Any:
+        if name.partition(".")[0] != "torch":
+            return original(name)
+        return functools.reduce(getattr, name.split(".")[1:], module("torch"))
+
+    pkgutil.resolve_name = resolve
 
 
 torch.testing._internal = importlib.import_module("torch.testing._internal")

@@ -44,8 +44,10 @@ def sources(path: Path) -> dict[str, str]:
         if isinstance(node, ast.FunctionDef):
             body = "\n".join(lines[node.lineno - 1 : node.end_lineno])
             found[node.name] = found.get(node.name, "") + body
-    for node in tree.body:  # an object of the file that a function with private names makes
+    for node in tree.body:  # objects that a function with private names makes, and subclasses of tensors
         call = node.value if isinstance(node, ast.Assign) else None
+        if isinstance(node, ast.ClassDef) and "__torch_" in "\n".join(lines[node.lineno : node.end_lineno]):
+            private.update([node.name] * any(getattr(each, "attr", "") == "Tensor" for each in node.bases))
         if isinstance(call, ast.Call) and OUTSIDE.search(found.get(getattr(call.func, "id", ""), "")):
             private.update([each.id for each in node.targets if isinstance(each, ast.Name)])
     for name, body in found.items():

@@ -15,6 +15,10 @@ def made():
 
 own_sum = made()
 
+class OwnTensor(torch.Tensor):
+    def __torch_function__(self):
+        pass
+
 class TestOps:
     def test_add(self, device):    # to_sparse() is not called here
         self.check(device)
@@ -34,6 +38,9 @@ class TestOps:
             _fast=True,
         )
 
+    def test_own_tensor(self):
+        assert OwnTensor(1) == 1
+
     def test_own_operator(self):
         assert own_sum(x) == 0
 
@@ -46,7 +53,7 @@ def test_features_and_private_names_decide_what_is_outside(tmp_path: Path) -> No
     (tmp_path / "test_ops.py").write_text(TEXT, encoding="utf-8")
     texts, known = sources(tmp_path / "test_ops.py"), dict[str, bool]()
     assert not outside("test_add_cpu_int64", texts, known)
-    for name in ("test_private", "test_inner_cpu", "test_private_argument", "test_own_operator"):
+    for name in ("test_private", "test_inner_cpu", "test_private_argument", "test_own_operator", "test_own_tensor"):
         assert outside(name, texts, known), name
     assert outside("test_add_cpu_complex32", texts, known) and outside("test_jit", texts, known)
 

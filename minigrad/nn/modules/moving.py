@@ -95,7 +95,9 @@ class Movable(Stateful):
         return self._apply(converted)
 
     def share_memory(self) -> Self:
-        """Do nothing and return the module; see `Tensor.share_memory_`."""
+        """Return the module: see `Tensor.share_memory_`.  Raises StateError for a lazy module without shapes."""
+        for x in (*self.parameters(), *self.buffers()):
+            x.layout  # noqa: B018  an uninitialized tensor raises the error
         return self
 
     def type(self, dst_type: Any) -> Self:
