@@ -172,6 +172,9 @@ class FunctionCall(UserOp):
         storages = [x.storage.memory for x in operands]
         parts = []
         for k, (y, carry) in enumerate(zip(results, carries, strict=True)):
+            if among(y, results[:k]):  # a tensor that forward returns twice remains one tensor
+                parts.append(parts[[each is y for each in results].index(True)])
+                continue
             edge: Any = node if self.result is None else Output(node, k)
             dirty = among(y, ctx._dirty)
             part = with_edge(y, edge, dirty) if carry else constant(y, ctx)

@@ -71,7 +71,7 @@ class Var(Tensor):
         self._grad = None
 
     def _check_gradient(self, value: Any) -> None:
-        wrong = unlike(value, self)
+        wrong = (GradientError, "the tensor itself") if value is self else unlike(value, self)
         if wrong is None:
             return
         error, got = wrong
@@ -129,8 +129,8 @@ def unlike(value: Any, like: Tensor) -> tuple[type[MinigradError], str] | None:
 
     The result is None if the value fits.
     """
-    if not isinstance(value, Tensor) or value is like:
-        return GradientError, "the tensor itself" if value is like else describe(value)
+    if not isinstance(value, Tensor):
+        return GradientError, describe(value)
     if value.shape != like.shape:
         return ShapeError, describe(value)
     if value.dtype is not like.dtype:

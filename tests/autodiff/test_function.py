@@ -627,3 +627,12 @@ def test_a_generated_rule_of_vmap_is_the_rule_of_the_parts() -> None:
         [2.0, 40.0], [6.0, 80.0], [10.0, 120.0]]  # fmt: skip
     each = mg.func.vmap(mg.func.grad(lambda x, w: Product.apply(x, w, 2)[0].sum()), (0, None))(x.detach(), w.detach())
     assert each.tolist() == [[2.0, 40.0], [6.0, 80.0], [10.0, 120.0]]
+
+
+def test_a_tensor_that_is_returned_twice_remains_one_tensor() -> None:
+    def backward(ctx: Any, g: Any, h: Any) -> Any:
+        return g * 2.0 + h * 2.0
+
+    x = leaf(3.0)
+    first, second = function(lambda ctx, x: (x * 2.0,) * 2, backward).apply(x)
+    assert first is second and mg.grad((first * second).sum(), x).tolist() == [24.0]
