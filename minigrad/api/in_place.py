@@ -28,7 +28,7 @@ from minigrad.ops.shape import views
 from minigrad.runtime.changes import rebind
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.into import expect_result, write
-from minigrad.runtime.rebasing import can_show, show
+from minigrad.runtime.rebasing import can_lay_out, lay_out
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.tracers import Tracer
@@ -234,7 +234,7 @@ def view_in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., T
         if isinstance(x, Tracer):
             shown = function(alike(x), *args, **kwargs)
             return assumed(x, shown) if isinstance(shown, x.__class__) else x
-        if x.storage.tracked and not (mode.enabled and can_show(x)):
+        if x.storage.tracked and not (mode.enabled and can_lay_out(x)):
             raise GradientError(
                 f"{name}_: the tensor must be a recorded result, or share no memory with a tensor that requires a "
                 f"gradient, got {describe(x)}; write x = x.{name}(...)",
@@ -244,7 +244,7 @@ def view_in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., T
         if layout is x.layout:
             return x
         if x.storage.tracked:
-            show(x, layout)
+            lay_out(x, layout)
         else:
             rebind(x, x.storage, layout)
             x.storage.version += 1

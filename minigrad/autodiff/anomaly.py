@@ -50,9 +50,9 @@ class Inspected(Around):
         came = sum([how_many(g) for g in gradients if g is not None])
         whose = "the gradient that came to it was not finite already" if came else "the gradient that came was finite"
         return (
-            f"detect_anomaly: {wrong} of {beneath(partial).numel()} elements of the gradient of {operand_name(op, k)!r} in "
-            f"{describe_node(node)}{where}, {describe(partial)}, are nan or infinite; its rule is at "
-            f"{op.where if op.derived else position(op, made)}, and {whose}"
+            f"detect_anomaly: {wrong} of {beneath(partial).numel()} elements of the gradient of "
+            f"{operand_name(op, k)!r} in {describe_node(node)}{where}, {describe(partial)}, are nan or infinite; its "
+            f"rule is at {op.where if op.derived else position(op, made)}, and {whose}"
         )
 
 

@@ -143,6 +143,12 @@ def ground_of(base: Tensor, whole: Any) -> Any:
     return whole.parents[0] if whole.op is Ops.look else root_of(whole)
 
 
+def ground_under(x: Tensor) -> Any:
+    """Return the ground of the tensor that owns the memory of x."""
+    base = owner_of(x)
+    return ground_of(base, current(base))
+
+
 def extent(base: Tensor) -> tuple[int, tuple[int, ...]]:
     """Return the offset of a base's memory and the shape of its gradient.
 
@@ -276,13 +282,13 @@ def rebase(out: Tensor, base: Tensor, old: Any, node: Any) -> None:
     base.op = ground if base.layout.is_contiguous else seen_through(base, base, ground)
 
 
-def can_show(x: Tensor) -> bool:
-    """Return whether `show` can record another layout of x: gradients flow through x to other tensors than a Var."""
+def can_lay_out(x: Tensor) -> bool:
+    """Return whether `lay_out` can record another layout of x: gradients flow through x to other tensors than a Var."""
     base, node = owner_of(x), current(x)
     return node is not None and base.__class__ is Tensor and not x.is_variable and root_of(node) is not None
 
 
-def show(x: Tensor, layout: Layout) -> None:
+def lay_out(x: Tensor, layout: Layout) -> None:
     """Make a tracked tensor show its memory in another layout, and record it as a write that changes no element.
 
     A graph that saved x would read it in the new layout, so it must detect this write.  An owner becomes a view of a

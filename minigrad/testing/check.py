@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from minigrad.autodiff.engine import grad
 from minigrad.core.dtype import DType, float32, float64
-from minigrad.errors import GradientError
 from minigrad.ops.creation import tensor
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor

@@ -96,8 +96,9 @@ class Movable(Stateful):
 
     def share_memory(self) -> Self:
         """Return the module: see `Tensor.share_memory_`.  Raises StateError for a lazy module without shapes."""
-        for x in (*self.parameters(), *self.buffers()):
-            x.layout  # noqa: B018  an uninitialized tensor raises the error
+        for x in self.state_dict(keep_vars=True).values():
+            if isinstance(x, Tensor):
+                x.layout  # noqa: B018  an uninitialized tensor raises the error
         return self
 
     def type(self, dst_type: Any) -> Self:

@@ -267,7 +267,7 @@ def append(listed: ParametrizationList, name: str, parametrization: Module, unsa
     listed.append(parametrization)
     try:
         check(listed, name, describe(before), unsafe)
-        if not unsafe and hasattr(parametrization, "right_inverse"):
+        if not unsafe:
             check_inverse(name, parametrization, before)
     except Exception:
         del listed[len(listed) - 1]
@@ -286,8 +286,10 @@ def check(listed: ParametrizationList, name: str, before: str, unsafe: bool) -> 
         )
 
 
-def check_inverse(name: str, parametrization: Module, value: Tensor) -> None:
+def check_inverse(name: str, parametrization: Any, value: Tensor) -> None:
     """Raise ArgumentError if `right_inverse` of an added parametrization changes dtype or shape."""
+    if not hasattr(parametrization, "right_inverse"):
+        return
     with no_grad(), suppress(NotImplementedError):
         after = describe(parametrization.right_inverse(parametrization(value)))
         if after != describe(value):
