@@ -45,6 +45,8 @@ class RNNBase(Module):
         If positive, h' is multiplied by an additional weight of shape (proj_size, hidden_size).
     """
 
+    weight_hh_l0: Any
+
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
         batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
