@@ -105,13 +105,19 @@ def view_as_complex(input: Annotated[Tensor, Wide, Pairs]) -> Tensor:
 
 @composed(method=False)
 def view_as_real_copy(input: Annotated[Tensor, Complex]) -> Tensor:
-    """Return a copy of the result of `view_as_real`, in separate memory."""
+    """Return a copy of the result of `view_as_real`, in separate memory.
+
+    input: complex numbers.
+    """
     return clone(as_real(input))
 
 
 @composed(method=False)
 def view_as_complex_copy(input: Annotated[Tensor, Wide, Pairs]) -> Tensor:
-    """Return a copy of the result of `view_as_complex`, in separate memory."""
+    """Return a copy of the result of `view_as_complex`, in separate memory.
+
+    input: pairs of real numbers in the last dim.
+    """
     return clone(as_complex(input))
 
 
