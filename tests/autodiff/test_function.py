@@ -498,6 +498,18 @@ def test_batch_dims_have_the_form_of_the_outputs(dims: Any) -> None:
         mg.func.vmap(own.apply)(mg.ones(2, 3, device="reference"))
 
 
+def test_each_of_several_outputs_has_a_batch_dim() -> None:
+    def twice(dims: Any) -> Any:
+        rule = staticmethod(lambda info, in_dims, x: ((x, x * 1.0), dims))
+        return mg.func.vmap(function(lambda x: (x, x), slope, keep_input, vmap=rule).apply)
+
+    x = mg.arange(4.0, device="reference").reshape(2, 2)
+    assert [y.tolist() for y in twice(0)(x)] == [x.tolist(), x.tolist()]
+    assert [y.tolist() for y in twice((0, 1))(x)] == [x.tolist(), x.T.tolist()]
+    with pytest.raises(GradientError, match="must return batch dims of the form of its outputs"):
+        twice((0,))(x)
+
+
 def test_backward_and_vjp_are_one_method() -> None:
     own = function(lambda x: x * 2.0, slope, keep_input, vjp=staticmethod(slope))
     y = own.apply(mg.Var(1.0, device="reference"))
