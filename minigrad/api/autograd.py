@@ -242,8 +242,7 @@ def count_of_writes(x: Tensor) -> int:
 
 def view_base(x: Tensor) -> Tensor | None:
     """Return the tensor whose memory x is a view of; None for a tensor that owns its memory."""
-    base = owner_of(x)
-    return base if isinstance(base, Tensor) and base is not x else None
+    return owner_of(x) if isinstance(x.base, Tensor) else None
 
 
 def explain_grad(x: Tensor, y: Tensor | None = None) -> Any:
