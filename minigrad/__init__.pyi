@@ -1781,8 +1781,14 @@ def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int], size: Sequenc
 def view_as_complex(input: Tensor) -> Tensor:
     """Return a view of pairs of real numbers, the last dim, as complex numbers."""
 
+def view_as_complex_copy(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return a copy of the result of `view_as_complex`, in separate memory."""
+
 def view_as_real(input: Tensor) -> Tensor:
     """Return a view of complex numbers with a last dim of 2: the real and the imaginary parts."""
+
+def view_as_real_copy(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return a copy of the result of `view_as_real`, in separate memory."""
 
 def view_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the tensor in another shape with the same number of elements."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 NAMES = frozenset({
     "angle", "as_complex", "as_real", "complex", "conj", "conj_physical", "eig", "eigvals", "expect_no_phase", "imag",
     "imag_copy", "polar", "real", "real_copy", "real_part", "resolve_conj", "sgn", "view_as_complex", "view_as_real",
+    "view_as_complex_copy", "view_as_real_copy",
     "fourier", "hermitian_fourier", "real_fourier", "fftshift", "ifftshift", "stft", "istft",
     *[f"{name}{dims}" for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for dims in ("", "2", "n")],
 })  # fmt: skip

@@ -105,11 +105,12 @@ def test_a_function_with_advice_is_called_pickled_and_read_as_before() -> None:
 
 
 def test_names_of_protocols_get_no_advice_and_attributes_that_are_not_there_are_not_listed():
-    x = mg.zeros(2)
+    x = mg.zeros(2, 2)
     with pytest.raises(AttributeError, match=r"^module 'minigrad' has no attribute '_repr_latex_'$"):
         mg._repr_latex_
     assert not hasattr(x, "to_sparse") and getattr(x, "einsum", None) is None
     assert "to_sparse" not in dir(x) and "relu" in dir(x) and "shape" in dir(x)
+    assert all(hasattr(x, name) for name in dir(x) if name != "imag"), "imag is an error for real tensors"
 
 
 def test_only_the_message_of_a_missing_name_looks_for_advice():

@@ -47,7 +47,7 @@ def test_a_tensor_shows_its_memory_in_another_layout(name: str) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_with_gradients_the_error_names_the_form_to_write(name: str) -> None:
     w = mg.Var(matrix())
-    for x in (w, w * 2.0, w[:1], w.detach(), (w * 2.0).detach()):
+    for x in (w, w[:1], w.detach(), (w * 2.0).detach()):
         before = x.shape
         with pytest.raises(GradientError, match=rf"{name}_: .* write x = x\.{name}\(\.\.\.\)"):
             getattr(x, f"{name}_")(*CALLS[name])

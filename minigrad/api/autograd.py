@@ -20,7 +20,7 @@ from minigrad.runtime.changes import changes, move, rebind
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.hooks import Hook, HookHandle, add_hook, add_leaf_hook, late_hooks, leaf_hooks, retain, retained
 from minigrad.runtime.inference import is_inference
-from minigrad.runtime.rebasing import current
+from minigrad.runtime.rebasing import current, owner_of
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
@@ -242,7 +242,7 @@ def count_of_writes(x: Tensor) -> int:
 
 def view_base(x: Tensor) -> Tensor | None:
     """Return the tensor whose memory x is a view of; None for a tensor that owns its memory."""
-    return x.base if isinstance(x.base, Tensor) else None
+    return owner_of(x) if isinstance(x.base, Tensor) else None
 
 
 def explain_grad(x: Tensor, y: Tensor | None = None) -> Any:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.api.python import item
+from minigrad.autodiff.replacing import alike, assumed
 from minigrad.core.dtype import DType, bool_, finfo, float32, float64
 from minigrad.core.parameters import deferred_signature
 from minigrad.core.roles import read_flag
@@ -27,6 +28,8 @@ from minigrad.ops.shape import views
 from minigrad.runtime.changes import rebind
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.into import expect_result, write
+from minigrad.runtime.rebasing import can_lay_out, lay_out
+from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.writing import check_writable
@@ -223,27 +226,34 @@ def refilled(x: Tensor, values: list[Any]) -> Tensor:
 def view_in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Return the method `name_`, which changes the layout of a tensor over its memory: the in-place form of a view.
 
-    A graph that saved the tensor would read it in the new layout.  So the method is only for tensors without gradients,
-    and it counts as a write: a graph that saved such a tensor detects it, as in PyTorch.
+    A graph that saved the tensor would read it in the new layout, so this counts as a write, as in PyTorch.  A leaf
+    cannot be written, nor can its layout change.  A value of a transform takes the value of the view.
     """
 
     def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if isinstance(x, Tracer) or x.requires_grad or x.storage.tracked:
+        if isinstance(x, Tracer):
+            shown = function(alike(x), *args, **kwargs)
+            return assumed(x, shown) if isinstance(shown, x.__class__) else x
+        if x.storage.tracked and not (mode.enabled and can_lay_out(x)):
             raise GradientError(
-                f"{name}_: the tensor must not require a gradient or share memory with a tensor that does, got "
-                f"{describe(x)}; write x = x.{name}(...)",
+                f"{name}_: the tensor must be a recorded result, or share no memory with a tensor that requires a "
+                f"gradient, got {describe(x)}; write x = x.{name}(...)",
                 op=f"{name}_",
             )
-        layout = function(x, *args, **kwargs).layout
-        if layout is not x.layout:
+        layout = function(Tensor(x.storage, x.layout), *args, **kwargs).layout
+        if layout is x.layout:
+            return x
+        if x.storage.tracked:
+            lay_out(x, layout)
+        else:
             rebind(x, x.storage, layout)
             x.storage.version += 1
         return x
 
     method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = (
-        f"`{name}` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that "
-        f"requires a gradient, or shares memory with one."
+        f"`{name}` in place: x itself shows its memory so, and is returned.  Raises GradientError for a leaf that "
+        f"requires a gradient, and for other tensors that share memory with one."
     )
     method.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return method

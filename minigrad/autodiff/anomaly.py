@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.autodiff.barriers import beneath
 from minigrad.autodiff.checks import describe_node
 from minigrad.autodiff.hooks import Around, Pairs, operands_of
 from minigrad.autodiff.watching import operand_name, position
@@ -49,15 +50,16 @@ class Inspected(Around):
         came = sum([how_many(g) for g in gradients if g is not None])
         whose = "the gradient that came to it was not finite already" if came else "the gradient that came was finite"
         return (
-            f"detect_anomaly: {wrong} of {partial.numel()} elements of the gradient of {operand_name(op, k)!r} in "
-            f"{describe_node(node)}{where}, {describe(partial)}, are nan or infinite; its rule is at "
-            f"{op.where if op.derived else position(op, made)}, and {whose}"
+            f"detect_anomaly: {wrong} of {beneath(partial).numel()} elements of the gradient of "
+            f"{operand_name(op, k)!r} in {describe_node(node)}{where}, {describe(partial)}, are nan or infinite; its "
+            f"rule is at {op.where if op.derived else position(op, made)}, and {whose}"
         )
 
 
 def how_many(g: Tensor) -> int:
     """Return the number of elements that are nan or infinite."""
-    return 0 if isinstance(g, Tracer) else int(np.count_nonzero(~np.isfinite(host_array(g))))
+    x = beneath(g)
+    return 0 if isinstance(x, Tracer) else int(np.count_nonzero(~np.isfinite(host_array(x))))
 
 
 class Lines(Observer):

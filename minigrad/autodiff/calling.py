@@ -24,7 +24,7 @@ from minigrad.ops.casting import clone
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.noting import noted
 from minigrad.runtime.planning import CallPlan
-from minigrad.runtime.rebasing import RETURNED, current, ground_of, rebase
+from minigrad.runtime.rebasing import RETURNED, current, ground_under, owner_of, rebase
 from minigrad.runtime.recording import mode, no_grad
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.writing import is_stale
@@ -57,7 +57,7 @@ class FunctionCall(UserOp):
         edges = tuple(map(edge, operands)) if mode.enabled else ()
         self.tensors, self.first = (), next(ids)
         before = versions(operands)
-        grounds = {k: ground_of(x.base, current(x.base)) for k, x in enumerate(operands) if edges and is_part(x)}
+        grounds = {k: ground_under(x) for k, x in enumerate(operands) if edges and is_part(x)}
         with no_grad():
             if has(self.cls, "setup_context"):
                 output = self.cls.forward(*args)
@@ -89,7 +89,7 @@ class FunctionCall(UserOp):
             if among(operands[k], ctx._dirty) and among(operands[k], results):
                 i = [y is operands[k] for y in results].index(True)
                 written = operands[k]
-                rebase(written, written.base, ground, node if self.result is None else Output(node, i))
+                rebase(written, owner_of(written), ground, node if self.result is None else Output(node, i))
         return self.handed_out(ctx, node, operands, results, carries)
 
     def check_writes(self, ctx: Context, operands: Any, results: Any, before: Any) -> None:
@@ -170,8 +170,11 @@ class FunctionCall(UserOp):
     ) -> Any:
         """Return the results as parts of the graph."""
         storages = [x.storage.memory for x in operands]
-        parts = []
+        parts: list[Tensor] = []
         for k, (y, carry) in enumerate(zip(results, carries, strict=True)):
+            if among(y, results[:k]):  # a tensor that forward returns twice remains one tensor
+                parts.append(parts[[each is y for each in results].index(True)])
+                continue
             edge: Any = node if self.result is None else Output(node, k)
             dirty = among(y, ctx._dirty)
             part = with_edge(y, edge, dirty) if carry else constant(y, ctx)

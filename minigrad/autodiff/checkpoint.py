@@ -229,7 +229,7 @@ class Frame:
         """Run the function again to fill the holders that still exist."""
         self.check_caught()
         wanted = [ref().position for ref in self.holders if ref() is not None]  # type: ignore[union-attr]
-        again = Again(self, thread, max(wanted) if self.early else len(self.holders))
+        again = Again(self, thread, max(wanted) if self.early else None)
         numbers = self.streams.repeated() if self.preserve else nullcontext()
         with no_grad():
             args = [restored(x) for x in self.args]
@@ -258,7 +258,7 @@ class Again:
 
     repeats = True
 
-    def __init__(self, frame: Frame, thread: int, last: int) -> None:
+    def __init__(self, frame: Frame, thread: int, last: int | None) -> None:
         self.frame, self.thread, self.last, self.count = frame, thread, last, 0
 
     def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
@@ -278,7 +278,7 @@ class Again:
             if self.frame.checked:
                 check_same(holder, x, name)
             holder.filled[self.thread] = x.detach(), x.storage.version
-        if self.count > self.last:
+        if self.last is not None and self.count > self.last:
             raise Filled
         return x
 

@@ -83,13 +83,16 @@ def refused(transform: ReplacingTransform, x: Any) -> str:
 def only_seen_here(x: Any) -> bool:
     """Return whether no other object refers to the inner values of x, at any depth.
 
-    If x is a view, the values that it shows are not counted, but none may show an element twice.
+    If x is a view, the values that it shows are not counted, but none may show an element twice.  A view in place ends
+    the writes through earlier views.
     """
     shown = [x]
     while shown[-1].base.__class__ is ViewOf:
-        if shown[-1].layout.may_overlap_itself():
+        source = shown[-1].base.source
+        # A source with a later id was shown in another layout in place, so this is not a view of it any more.
+        if shown[-1].layout.may_overlap_itself() or source.id > shown[-1].id:
             return False
-        shown.append(shown[-1].base.source)
+        shown.append(source)
     while isinstance(shown[0], Tracer):
         name = shown[0].transform.inside
         views = len(shown) - 1  # inside, these refer to their base
@@ -128,11 +131,13 @@ def alike(x: Any) -> Any:
 
     A write into one of the two objects is refused, or does not affect the other.
     """
-    if not isinstance(x, Tracer):
-        return x
-    result = x.__class__.__new__(x.__class__)
-    for kind in x.__class__.__mro__:
+    return assumed(x.__class__.__new__(x.__class__), x) if isinstance(x, Tracer) else x
+
+
+def assumed(x: Any, y: Any) -> Any:
+    """Give x the value of y, another value of the same transform, and return x."""
+    for kind in y.__class__.__mro__:
         for name in getattr(kind, "__slots__", ()):
-            if name not in ("__weakref__", "storage") and hasattr(x, name):
-                setattr(result, name, getattr(x, name))
-    return result
+            if name not in ("__dict__", "__weakref__", "storage") and hasattr(y, name):
+                setattr(x, name, getattr(y, name))
+    return x

@@ -164,7 +164,13 @@ class UserOp(Op):
         slots = [heads[x.k] if x.__class__ is Hole else None for x in self.slots] if self.result else heads
         values = (*heads, *saved)
         before = versions(values)
-        rule = self.cls.vjp if has(self.cls, "vjp") and not has(self.cls, "backward") else self.cls.backward
+        if has(self.cls, "vjp") and has(self.cls, "backward"):
+            raise GradientError(
+                f"{self.name}: a Function must define backward or vjp, which are two names of one method, got both; "
+                "remove one of them",
+                op=self.name,
+            )
+        rule = self.cls.vjp if has(self.cls, "vjp") else self.cls.backward
         returned = rule(ctx, *slots)
         names = [*[f"g{k}" for k in range(len(heads))], *[f"saved {k}" for k in range(len(saved))]]
         check_unwritten(self, self.whose("backward"), names, values, before)
@@ -248,6 +254,12 @@ class UserOp(Op):
             VmapInfo(call.size, (randomness or ["error"])[-1]), dims, *self.filled(call.operands)
         )
         results = self.read(output)
+        if isinstance(at, (tuple, list)) and (type(at) is not type(output) or len(at) != len(self.slots)):
+            raise GradientError(
+                f"{self.whose('vmap')} must return batch dims of the form of its outputs, or one for all outputs, got "
+                f"{describe(at)} for {describe(output)}; return (outputs, 0), for example",
+                op=self.name,
+            )
         where = at if isinstance(at, (tuple, list)) else (at,) * len(self.slots)
         kept = [d for d, x in zip(where, self.slots) if x.__class__ is Hole]
         parts = [in_front(y, d, call.size) for y, d in zip(results, kept, strict=True)]

@@ -18,6 +18,7 @@ from minigrad.autodiff.function import Function
 from minigrad.autodiff.grads import GradStore, collected
 from minigrad.autodiff.owning import handed_out
 from minigrad.autograd import forward_ad, function, functional, graph
+from minigrad.autograd.gradcheck import gradcheck, gradgradcheck  # these functions replace the module as attribute
 from minigrad.autograd.variable import Variable
 from minigrad.declare.advice import answering
 from minigrad.declare.manual import document_all
@@ -28,7 +29,6 @@ from minigrad.ops.shape.joining import stack
 from minigrad.runtime.inference import inference_mode
 from minigrad.runtime.recording import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
-from minigrad.testing import gradcheck, gradgradcheck
 
 __all__ = [
     "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",

@@ -239,10 +239,14 @@ def missing_attribute(kind: type, name: str) -> NoReturn:
     raise MissingName(f"{kind.__name__!r} object has no attribute {name!r}", name, advice)
 
 
+OF_SOME = ("__cuda_array_interface__", "_grad", "name")  # attributes of tensors on a GPU, and of leaves
+
+
 def own_attributes(x: Tensor) -> list[str]:
     """Return the names of the attributes that a tensor really has, for its `__dir__`."""
     kind = type(x)
-    return [name for name in object.__dir__(x) if not isinstance(getattr_static(kind, name, None), Missing)]
+    names = [name for name in object.__dir__(x) if not isinstance(getattr_static(kind, name, None), Missing)]
+    return [name for name in names if name not in OF_SOME or hasattr(x, name)]
 
 
 def slips(name: str) -> list[str]:

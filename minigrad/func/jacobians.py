@@ -151,6 +151,7 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
 
 def columns(inputs: Inputs, moved: Tensor) -> Any:
     """Return the Jacobian (*output, *input) of one output, from its tangents (inputs, *output), one per column."""
+    expect_real("jacfwd", [moved])
     last = permute(moved, dims=(*range(1, moved.ndim), 0))
     start, result = 0, []
     for x in inputs.floats:

@@ -83,6 +83,38 @@ def vmap(
     return mapped
 
 
+def chunk_vmap(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
+) -> Callable[..., Any]:
+    """Return the function of `vmap` that computes a batch in a number of chunks, as the package `functorch` does.
+
+    Parameters
+    ----------
+    func : callable
+        Function of one sample.
+    in_dims, out_dims, randomness
+        Arguments of `vmap`.
+    chunks : int, default 2
+        Number of chunks, which have equal sizes, except that the last chunk may be smaller.  `chunk_size` of `vmap`
+        limits the size instead.
+
+    Returns
+    -------
+    callable
+        Function with the arguments of `func`, in which each batched tensor has one more dim.
+    """
+    Number(1, whole=True, advice="pass chunks=2").expect("chunk_vmap", chunks=chunks)
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = flatten(args)
+        size = batch_size(func, leaves, batch_dims(func, leaves, tree, args, in_dims))
+        whole = vmap(func, in_dims, out_dims, randomness, chunk_size=max(1, -(-size // chunks)))
+        return whole(*args, **kwargs)
+
+    return mapped
+
+
 def batch_dims(
     func: Callable[..., Any], leaves: list[Any], tree: Tree, args: tuple[Any, ...], in_dims: Any
 ) -> list[int | None]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+import copy
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,7 +26,7 @@ def functional_call(
         Module to call. After the call, the module has its original parameters and buffers again.
     parameter_and_buffer_dicts : dict of str to Tensor, or tuple of dicts
         Values by name, such as `dict(module.named_parameters())`. Members that are not in the dicts keep their values.
-        Other names are attributes during the call.
+        Other names are attributes during the call. All values must be tensors or None.
         If the call assigns another tensor to a member, such as a new running mean, its dict receives this tensor.
     args : Any or tuple, optional
         Positional arguments of the module; a value that is not a tuple is the only argument.
@@ -44,6 +45,8 @@ def functional_call(
 
     Raises
     ------
+    DeclarationError
+        If a value, or an attribute that it replaces, is not a tensor.
     ArgumentError
         If a name is in two dicts, if names are missing or unknown with `strict`, or if two names of one parameter have
         different values.
@@ -108,7 +111,14 @@ def replaced(
         for key, value in values.items():
             prefix, _, name = key.rpartition(".")
             d = module.get_submodule(prefix).__dict__
-            before.append((key, d, name, d.get(name, ABSENT)))
+            old = d.get(name, ABSENT)
+            for x, whose in ((value, "the value"), (old, "the attribute that it replaces")):
+                if x is not None and x is not ABSENT and not isinstance(x, Tensor):
+                    raise DeclarationError(
+                        f"functional_call: {whose} of {key!r} must be a tensor or None, got {describe(x)}; pass values "
+                        "of parameters and buffers"
+                    )
+            before.append((key, d, name, old))
             d[name] = value
         yield
     finally:
@@ -184,3 +194,152 @@ def stacked(each: list[dict[str, Tensor]]) -> dict[str, Tensor]:
         x: Any = stack([d[name].detach() for d in each])
         result[name] = x.requires_grad_() if first.requires_grad else x
     return result
+
+
+class FunctionalModule:
+    """A module as a function of its parameters; `make_functional` returns it.
+
+    stateless_model: the module that a call uses.  param_names: the names of the values of the first argument.
+    """
+
+    def __init__(self, stateless_model: Any) -> None:
+        self.stateless_model = stateless_model
+        self.param_names = tuple([name for name, _ in stateless_model.named_parameters()])
+
+    def __call__(self, params: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        """Return the result of the module with these parameters."""
+        return functional_call(self.stateless_model, dict(zip(self.param_names, params, strict=True)), args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.stateless_model!r})"
+
+
+class FunctionalModuleWithBuffers(FunctionalModule):
+    """A module as a function of its parameters and buffers; `make_functional_with_buffers` returns it.
+
+    buffer_names: the names of the values of the second argument.
+    """
+
+    def __init__(self, stateless_model: Any) -> None:
+        super().__init__(stateless_model)
+        self.buffer_names = tuple([name for name, _ in stateless_model.named_buffers()])
+
+    def __call__(self, params: Iterable[Any], buffers: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        """Return the result of the module with these parameters and buffers."""
+        values = dict(zip((*self.param_names, *self.buffer_names), (*params, *buffers), strict=True))
+        return functional_call(self.stateless_model, values, args, kwargs)
+
+
+def make_functional(model: Any, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple[Tensor, ...]]:
+    """Return a copy of a module as a function of its parameters, as the package `functorch` does.
+
+    Parameters
+    ----------
+    model : Module
+        Module without buffers. New code can call `functional_call`, which needs no copy.
+    disable_autograd_tracking : bool, default False
+        Whether the returned parameters require no gradient, because only transforms differentiate.
+
+    Returns
+    -------
+    function : FunctionalModule
+        Function of a tuple of parameters and the arguments of the module.
+    params : tuple of Tensor
+        Copies of the parameters, in the order of `named_parameters()`.
+
+    Raises
+    ------
+    ArgumentError
+        If the module has buffers: call `make_functional_with_buffers`.
+
+    Examples
+    --------
+    >>> function, params = mg.func.make_functional(mg.nn.Linear(2, 1))
+    >>> function([mg.zeros_like(p) for p in params], mg.ones(1, 2)).tolist()
+    [[0.0]]
+    """
+    if any(True for _ in model.buffers()):
+        raise ArgumentError(
+            f"make_functional: the module must have no buffers, got {next(model.named_buffers())[0]!r} in "
+            f"{type(model).__name__}; call make_functional_with_buffers"
+        )
+    function = FunctionalModule(copy.deepcopy(model))
+    return function, members_of(function, disable_autograd_tracking)
+
+
+def make_functional_with_buffers(
+    model: Any, disable_autograd_tracking: bool = False
+) -> tuple[FunctionalModuleWithBuffers, tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Return a copy of a module as a function of its parameters and buffers; see `make_functional`.
+
+    Parameters
+    ----------
+    model : Module
+        Any module.
+    disable_autograd_tracking : bool, default False
+        Whether the returned parameters require no gradient, because only transforms differentiate.
+
+    Returns
+    -------
+    function : FunctionalModuleWithBuffers
+        Function of a tuple of parameters, a tuple of buffers, and the arguments of the module.
+    params : tuple of Tensor
+        Copies of the parameters, in the order of `named_parameters()`.
+    buffers : tuple of Tensor
+        Copies of the buffers, in the order of `named_buffers()`.
+    """
+    function = FunctionalModuleWithBuffers(copy.deepcopy(model))
+    params = members_of(function, disable_autograd_tracking)
+    return function, params, tuple(function.stateless_model.buffers())
+
+
+def members_of(function: FunctionalModule, disable_autograd_tracking: bool) -> tuple[Tensor, ...]:
+    """Return the parameters of the module of a function; with the flag, they no longer require a gradient."""
+    model = function.stateless_model
+    return tuple((model.requires_grad_(False) if disable_autograd_tracking else model).parameters())
+
+
+def combine_state_for_ensemble(
+    models: Sequence[Any],
+) -> tuple[FunctionalModuleWithBuffers, tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Stack the states of models of the same class, for `vmap` over one of them as a function.
+
+    Parameters
+    ----------
+    models : sequence of Module
+        Models with the same structure and mode. New code can call `stack_module_state`.
+
+    Returns
+    -------
+    function : FunctionalModuleWithBuffers
+        Function of a tuple of parameters, a tuple of buffers, and the arguments of a model.
+    params, buffers : tuple of Tensor
+        Copies of the values of all models, stacked along dim 0, which require no gradient.
+
+    Raises
+    ------
+    ArgumentError
+        As `stack_module_state`.
+    """
+    params, buffers = stack_module_state(models)
+    function = FunctionalModuleWithBuffers(copy.deepcopy(models[0]))
+    return function, tuple([x.detach() for x in params.values()]), tuple(buffers.values())
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Remove the running statistics of all batch normalizations of a module, so that `vmap` can call it.
+
+    Parameters
+    ----------
+    root : Module
+        Module to change, which may itself be a batch normalization.
+
+    Returns
+    -------
+    Module
+        The same module. Its batch normalizations use the statistics of their batch, also in evaluation.
+    """
+    for module in root.modules():
+        if hasattr(module, "_forget_running_stats"):
+            module._forget_running_stats()
+    return root

@@ -89,6 +89,8 @@ class Heads:
             )
         q, k, v = self.projected(query, key, value)
         causal = is_causal and key_padding_mask is None and not need_weights and k.shape[1] == key.shape[1]
+        if attn_mask is not None and tuple(attn_mask.shape[-2:]) != (q.shape[1], k.shape[1]):
+            causal = False  # `mask` raises the error
         mask = None if causal else self.mask(attn_mask, key_padding_mask, q, k)
         q, k, v = (x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2) for x in (q, k, v))
         dropout = self.dropout if self.training else 0.0

@@ -416,7 +416,7 @@ class Attached:
         """Return a view with any shape and strides over the storage, after a check of the storage's bounds."""
 
     def as_strided_(self, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
-        """`as_strided` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
+        """`as_strided` in place: x itself shows its memory so, and is returned.  Raises GradientError for a leaf that requires a gradient, and for other tensors that share memory with one."""
 
     def as_strided_scatter(self, src: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
         """Return a copy of the tensor in which src replaces the elements that size, stride and offset specify."""
@@ -2019,7 +2019,7 @@ class Attached:
         """Return a view without dims of length 1: without all of them, or without those that `dim` names."""
 
     def squeeze_(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
-        """`squeeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
+        """`squeeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a leaf that requires a gradient, and for other tensors that share memory with one."""
 
     def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float | None = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
         """Return the standard deviation over `dim`, which is the square root of `var`."""
@@ -2070,19 +2070,19 @@ class Attached:
         """Return a view with two dims swapped.  Gradient: g with the same two dims swapped."""
 
     def swapaxes_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """`swapaxes` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
+        """`swapaxes` in place: x itself shows its memory so, and is returned.  Raises GradientError for a leaf that requires a gradient, and for other tensors that share memory with one."""
 
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Return a view with two dims swapped.  Gradient: g with the same two dims swapped."""
 
     def swapdims_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """`swapdims` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
+        """`swapdims` in place: x itself shows its memory so, and is returned.  Raises GradientError for a leaf that requires a gradient, and for other tensors that share memory with one."""
 
     def t(self) -> Tensor:
         """Return a view of the transpose of a matrix; a tensor with fewer dims is returned with its shape."""
 
     def t_(self) -> Tensor:
-        """`t` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
+        """`t` in place: x itself shows its memory so, and is returned.  Raises GradientError for a leaf that requires a gradient, and for other tensors that share memory with one."""
 
     def take(self, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the elements at row-major positions among all elements, in the shape of index."""
@@ -2160,7 +2160,7 @@ class Attached:
         """Return a view with two dims swapped.  Gradient: g with the same two dims swapped."""
 
     def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """`transpose` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
+        """`transpose` in place: x itself shows its memory so, and is returned.  Raises GradientError for a leaf that requires a gradient, and for other tensors that share memory with one."""
 
     def tril(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return the elements on and below a diagonal of the last two dims, with zeros above it."""
@@ -2223,7 +2223,7 @@ class Attached:
         """Return a view with a new dim of length 1 at position `dim`."""
 
     def unsqueeze_(self, dim: builtins.int) -> Tensor:
-        """`unsqueeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
+        """`unsqueeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a leaf that requires a gradient, and for other tensors that share memory with one."""
 
     def untyped_storage(self) -> Any:
         """Return the storage of x as bytes."""

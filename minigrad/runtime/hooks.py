@@ -88,6 +88,10 @@ class HookHandle:
         """The number of the hook, which no other hook has."""
         return self._number
 
+    def hooks_dict_ref(self) -> dict[int, Hook]:
+        """Return the hooks that were registered with the same object and are not removed, by their numbers."""
+        return self._hooks
+
     def __enter__(self) -> Self:
         return self
 

@@ -20,6 +20,7 @@ from minigrad.config import settings
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import StorageError
+from minigrad.runtime.changes import rebind
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.noting import noted, savers
 from minigrad.runtime.planning import make_plan
@@ -37,7 +38,7 @@ WRITE.prepare = lambda layout: layout
 class Sealed:
     """The base of memory that may be written under `no_grad` only, because its writes could not be recorded."""
 
-    op = None
+    op = base = None
     is_variable = False
 
     def __init__(self, why: str) -> None:
@@ -64,6 +65,19 @@ class Ops:
     reshape: Op
     clone: Op
     cast: Op
+
+
+def owner_of(x: Tensor) -> Any:
+    """Return the tensor that owns the memory of x: its base, x itself, or a `Sealed` base.
+
+    If an owner was shown in another layout in place, it is a view itself, of the owner that replaces it.
+    """
+    base = x.base
+    if base is None:
+        return x
+    if base.base is not None:
+        x.base = base = base.base
+    return base
 
 
 def root_of(node: Any) -> Any:
@@ -104,6 +118,7 @@ def current(x: Tensor) -> Any:
         return x
     node, base = x.op, x.base
     if base is not None and base.__class__ is not Sealed and not base.is_variable:
+        base = owner_of(x)
         whole = current(base)
         if whole is not None:
             root = root_of(whole)
@@ -137,6 +152,12 @@ def ground_of(base: Tensor, whole: Any) -> Any:
     if tuple(ground.shape) == shape or not ordered.layout.is_contiguous:
         return ground
     return view_node(Ops.reshape, ordered, view_node(Ops.permute, base, whole, {"dims": order}), {"shape": shape})
+
+
+def ground_under(x: Tensor) -> Any:
+    """Return the ground of the tensor that owns the memory of x."""
+    base = owner_of(x)
+    return ground_of(base, current(base))
 
 
 def extent(base: Tensor) -> tuple[int, tuple[int, ...]]:
@@ -207,7 +228,7 @@ class WriteRecord:
 
     def __init__(self, op: Op, plan: Any, operands: tuple[Tensor, ...], out: Tensor) -> None:
         self.op, self.plan, self.out = op, plan, out
-        self.base: Any = out if out.base is None else out.base
+        self.base: Any = owner_of(out)
         # A write that covers the whole base cuts the base off from its earlier values.
         whole = current(self.base)
         if whole is not None:
@@ -270,6 +291,30 @@ def rebase(out: Tensor, base: Tensor, old: Any, node: Any) -> None:
     out.storage.tracked = True
     ground = view_node(Ops.pairs, whole, put) if other and base.dtype.is_complex else put
     base.op = ground if base.layout.is_contiguous else seen_through(base, base, ground)
+
+
+def can_lay_out(x: Tensor) -> bool:
+    """Return whether `lay_out` can record another layout of x: gradients flow through x to other tensors than a Var."""
+    base, node = owner_of(x), current(x)
+    return node is not None and base.__class__ is Tensor and not x.is_variable and root_of(node) is not None
+
+
+def lay_out(x: Tensor, layout: Layout) -> None:
+    """Make a tracked tensor show its memory in another layout, and record it as a write that changes no element.
+
+    A graph that saved x would read it in the new layout, so it must detect this write.  An owner becomes a view of a
+    new tensor, since the layout of an owner is that of its gradient.
+    """
+    if x.base is None:
+        x.base = Tensor(x.storage, x.layout, x.op)
+    base = owner_of(x)
+    whole = current(base)
+    spare(root_of(whole))
+    old = ground_of(base, whole)
+    x.storage.version += 1
+    rebase(Tensor(base.storage, base.layout.as_strided((0,), (1,), extent(base)[0])), base, old, None)
+    rebind(x, x.storage, layout)
+    x.op = None  # `current` makes the node at the next use
 
 
 def check_dense(name: str, base: Tensor) -> None:

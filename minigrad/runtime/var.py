@@ -71,7 +71,7 @@ class Var(Tensor):
         self._grad = None
 
     def _check_gradient(self, value: Any) -> None:
-        wrong = unlike(value, self)
+        wrong = (GradientError, "the tensor itself") if value is self else unlike(value, self)
         if wrong is None:
             return
         error, got = wrong

@@ -15,7 +15,7 @@ import numpy as np
 from minigrad.core.layout import Layout
 from minigrad.core.storage import ConstantStorage, Storage
 from minigrad.errors import GradientError, StorageError
-from minigrad.runtime.rebasing import Sealed, check_dense, current, root_of
+from minigrad.runtime.rebasing import Sealed, check_dense, current, owner_of, root_of
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.tracers import Tracer
@@ -111,7 +111,7 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = (), wh
 
 def check_recordable(name: str, out: Tensor, operands: tuple[Tensor, ...]) -> None:
     """Raise GradientError if recording is on and a gradient would have to pass a write that cannot be recorded."""
-    base = out if out.base is None else out.base
+    base = owner_of(out)
     if out.is_variable:
         raise GradientError(f"{name}: cannot write into a Var, {describe(out)}; write under mg.no_grad()", op=name)
     if base.__class__ is Sealed:

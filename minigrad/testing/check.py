@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from minigrad.autodiff.engine import grad
 from minigrad.core.dtype import DType, float32, float64
-from minigrad.errors import GradientError
 from minigrad.ops.creation import tensor
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor
@@ -274,7 +273,7 @@ def gradients_of(
     seeds = [tensor(v, dtype=y.dtype, device=y.device) for v, y in zip(cotangents, outputs, strict=True)]
     tracked = [(y, s) for y, s in zip(outputs, seeds, strict=True) if y.requires_grad]
     if not tracked:
-        raise GradientError(
+        raise GradcheckError(
             f"{name}: an output of the function must require a gradient, got none; pass Vars and compute the output "
             "from them"
         )

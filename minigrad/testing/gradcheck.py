@@ -60,6 +60,11 @@ def with_one_tuple(check: Callable[P, Report]) -> Callable[..., Any]:
         if added:
             options["modes"] = ("reverse", *added)
         if not options.pop("check_backward_ad", True):
+            if "modes" not in options:
+                raise ArgumentError(
+                    f"{check.__name__}: expected at least one mode to check, got check_forward_ad=False and "
+                    "check_backward_ad=False; pass check_forward_ad=True"
+                )
             options["backward"] = False
         if options.pop("fast_mode", False):
             options["every"] = False

@@ -110,6 +110,7 @@ class Quotients:
     ) -> None:  # fmt: skip
         self.function, self.args, self.position, self.in_memory = function, list(args), position, in_memory
         self.cotangents, self.eps = list(cotangents), eps
+        self.kinds: list[str] | None = None  # the shapes and dtypes of the outputs, from the first call
         self.ulp = 2.0**-23 if coarse else 2.0**-52
         self.dtype = args[position].dtype
         self.base = np.array(host_array(args[position]), dtype=np.float64)
@@ -125,8 +126,16 @@ class Quotients:
 
     def inner(self, result: Any) -> float:
         """Return <cotangents, result>, summed in float64."""
-        outputs = [host_array(y).astype(np.float64) for y in outputs_of(result)]
-        return float(sum(np.vdot(v, y) for v, y in zip(self.cotangents, outputs, strict=True)))
+        outputs = outputs_of(result)
+        kinds = [describe(y) for y in outputs]
+        self.kinds = kinds if self.kinds is None else self.kinds
+        if kinds != self.kinds:
+            raise ArgumentError(
+                "gradcheck: the function must return the same shapes and dtypes for all values of its inputs, got "
+                f"{', '.join(self.kinds)} and {', '.join(kinds)}; choose inputs far from the change"
+            )
+        arrays = [host_array(y).astype(np.float64) for y in outputs]
+        return float(sum(np.vdot(v, y) for v, y in zip(self.cotangents, arrays, strict=True)))
 
     def shifted(self, index: tuple[int, ...], step: float) -> float:
         """Return `value` with one element moved by `step`."""

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from typing import Any
 
 from minigrad.autodiff.checkpoint import checkpoint, set_checkpoint_early_stop
 from minigrad.declare.advice import present
 from minigrad.errors import ArgumentError
+
+
+def set_checkpoint_debug_enabled(enabled: bool | None) -> AbstractContextManager[None]:
+    """Open a block, which has no effect: a second run that differs names the values in any case.
+
+    Parameters
+    ----------
+    enabled : bool, optional
+        Accepted as in PyTorch.
+
+    Returns
+    -------
+    context manager
+        The block.
+    """
+    return nullcontext()
 
 
 def checkpoint_sequential(
@@ -57,5 +74,6 @@ def in_turn(functions: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
 
 present(globals(), {
     "checkpoint": checkpoint, "checkpoint_sequential": checkpoint_sequential,
+    "set_checkpoint_debug_enabled": set_checkpoint_debug_enabled,
     "set_checkpoint_early_stop": set_checkpoint_early_stop,
 })  # fmt: skip

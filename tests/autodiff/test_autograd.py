@@ -131,3 +131,11 @@ def test_create_graph_records_under_no_grad() -> None:
         assert functional.hessian(lambda x: (x**3).sum(), x, create_graph=True).requires_grad
         assert functional.vjp(lambda x: x**3, x, mg.ones_like(x), create_graph=True)[1].requires_grad
     assert mg.is_grad_enabled()
+
+
+def test_an_anomaly_in_a_batch_of_gradients_is_found() -> None:
+    x = mg.tensor([4.0, 0.0, 0.0], device="reference")
+    with mg.detect_anomaly():
+        assert mg.func.vmap(mg.func.grad(lambda x: x * x))(x).tolist() == [8.0, 0.0, 0.0]
+        with pytest.raises(GradientError, match=r"detect_anomaly: 2 of 3 elements of the gradient of 'x' in sqrt\(\)"):
+            mg.func.vmap(mg.func.grad(lambda x: x.sqrt()))(x)

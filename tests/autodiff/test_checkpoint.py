@@ -221,6 +221,26 @@ def test_a_function_that_computes_something_else_is_refused(second: Any, message
     assert x.grad is None
 
 
+def test_a_second_run_that_saves_more_is_refused_unless_it_stops_early() -> None:
+    for early in (True, False):
+        runs: list[int] = []
+
+        def f(x: Any, runs: list[int] = runs) -> Any:
+            runs.append(1)
+            return x.sin().exp() if len(runs) == 1 else x.sin().exp().sin()
+
+        x = leaf(0.5)
+        y = mg.checkpoint(f, x, early_stop=early)
+        if early:
+            assert mg.grad(y, x).tolist() == mg.grad(x.sin().exp(), x).tolist()
+        else:
+            with (
+                mg.utils.checkpoint.set_checkpoint_debug_enabled(True),
+                pytest.raises(GradientError, match="saved 2 values in its first run and 3 when"),
+            ):
+                y.backward()
+
+
 def test_keywords_are_handed_on_and_nothing_happens_under_no_grad() -> None:
     ran: list[int] = []
 

@@ -119,6 +119,8 @@ def test_func_grad_vjp_and_their_transforms():
     for made in (mg.func.jacrev, mg.func.jacfwd, mg.func.hessian):
         with pytest.raises(DTypeError, match="inputs and outputs must be real"):
             made(loss_of)(x)
+        with pytest.raises(DTypeError, match="inputs and outputs must be real"):
+            made(lambda w: (w * 0.5j).conj())(x.real)
 
 
 def test_a_function_has_pytorchs_backward_and_jvp():

@@ -491,6 +491,32 @@ def test_a_batch_by_its_vmap_or_by_a_loop(monkeypatch: pytest.MonkeyPatch) -> No
     assert found.tolist() == (x * x).tolist()
 
 
+@pytest.mark.parametrize("dims", [(None,), (0, 0), [0]])
+def test_batch_dims_have_the_form_of_the_outputs(dims: Any) -> None:
+    own = function(lambda x: x * 2.0, slope, keep_input, vmap=staticmethod(lambda info, in_dims, x: (x * 2.0, dims)))
+    with pytest.raises(GradientError, match="must return batch dims of the form of its outputs"):
+        mg.func.vmap(own.apply)(mg.ones(2, 3, device="reference"))
+
+
+def test_each_of_several_outputs_has_a_batch_dim() -> None:
+    def twice(dims: Any) -> Any:
+        rule = staticmethod(lambda info, in_dims, x: ((x, x * 1.0), dims))
+        return mg.func.vmap(function(lambda x: (x, x), slope, keep_input, vmap=rule).apply)
+
+    x = mg.arange(4.0, device="reference").reshape(2, 2)
+    assert [y.tolist() for y in twice(0)(x)] == [x.tolist(), x.tolist()]
+    assert [y.tolist() for y in twice((0, 1))(x)] == [x.tolist(), x.T.tolist()]
+    with pytest.raises(GradientError, match="must return batch dims of the form of its outputs"):
+        twice((0,))(x)
+
+
+def test_backward_and_vjp_are_one_method() -> None:
+    own = function(lambda x: x * 2.0, slope, keep_input, vjp=staticmethod(slope))
+    y = own.apply(mg.Var(1.0, device="reference"))
+    with pytest.raises(GradientError, match="must define backward or vjp, which are two names of one method, got both"):
+        y.backward()
+
+
 def test_a_function_without_vmap_warns_once_with_its_own_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     looped: set[Any] = set()
     monkeypatch.setattr(batching, "_looped", looped)
@@ -613,3 +639,12 @@ def test_a_generated_rule_of_vmap_is_the_rule_of_the_parts() -> None:
         [2.0, 40.0], [6.0, 80.0], [10.0, 120.0]]  # fmt: skip
     each = mg.func.vmap(mg.func.grad(lambda x, w: Product.apply(x, w, 2)[0].sum()), (0, None))(x.detach(), w.detach())
     assert each.tolist() == [[2.0, 40.0], [6.0, 80.0], [10.0, 120.0]]
+
+
+def test_a_tensor_that_is_returned_twice_remains_one_tensor() -> None:
+    def backward(ctx: Any, g: Any, h: Any) -> Any:
+        return g * 2.0 + h * 2.0
+
+    x = leaf(3.0)
+    first, second = function(lambda ctx, x: (x * 2.0,) * 2, backward).apply(x)
+    assert first is second and mg.grad((first * second).sum(), x).tolist() == [24.0]

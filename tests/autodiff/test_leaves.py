@@ -156,3 +156,10 @@ def test_data_of_another_kind_moves_a_leaf_to_new_memory() -> None:
     assert x.requires_grad and x.is_variable
     with pytest.raises(GradientError, match="detach"):
         x.numpy()
+
+
+def test_a_tensor_is_not_its_own_gradient() -> None:
+    for x in (mg.Var([1.0], device="reference"), mg.ones(1, device="reference")):
+        with pytest.raises(GradientError, match=r"must have its shape and dtype .*, got the tensor itself"):
+            x.grad = x
+        assert x.grad is None

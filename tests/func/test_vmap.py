@@ -96,6 +96,8 @@ def test_random_numbers_are_asked_for() -> None:
     assert not mg.equal(spread, A) and mg.allclose(spread, A, atol=1e-7)
     chunks = [f.vmap(lambda x: mg.rand_like(x), randomness="same", chunk_size=2)(A).tolist() for _ in range(2)]
     assert all(line == each[0] for each in chunks for line in each) and chunks[0] != chunks[1]
+    drawn = f.chunk_vmap(lambda x: mg.rand_like(x), randomness="same", chunks=3)(A).tolist()
+    assert drawn[0] == drawn[1] == drawn[2]
     with pytest.raises(ArgumentError, match="randomness must be 'error', 'same' or 'different'"):
         f.vmap(draw, randomness="some")
     assert f.grad(lambda x: (x * mg.rand_like(x)).sum())(A[0]).shape == (4,)
@@ -230,3 +232,17 @@ def test_the_gradient_of_a_trace_belongs_to_its_sample() -> None:
     eye = np.eye(2).reshape(-1)
     hessian = mg.func.hessian(lambda x: mg.trace(x) ** 2)(mg.ones(2, 2, dtype="float64", device="reference"))
     np.testing.assert_allclose(hessian.numpy().reshape(4, 4), 2.0 * np.outer(eye, eye))
+
+
+@pytest.mark.parametrize(("chunks", "sizes"), [(1, [3]), (2, [2, 1]), (3, [1, 1, 1]), (7, [1, 1, 1])])
+def test_a_batch_is_computed_in_a_number_of_chunks(chunks: int, sizes: list[int]) -> None:
+    seen: list[int] = []
+
+    def square(x: Any) -> Any:
+        seen.append(len(x.value))
+        return x * x
+
+    y = f.chunk_vmap(square, out_dims=1, chunks=chunks)(A)
+    assert y.tolist() == (A * A).transpose(0, 1).tolist() and seen == sizes
+    with pytest.raises(ArgumentError, match="chunks must be"):
+        f.chunk_vmap(square, chunks=0)

@@ -33,7 +33,8 @@ class Part:
 HOOKS = ("tests.autodiff.test_hooks",)
 WRITES = ("tests.autodiff.test_writes", "tests.autodiff.test_writes_under_no_grad", "tests.autodiff.test_leaves",
           "tests.autodiff.test_writes_alive", "tests.autodiff.test_saved_hooks",
-          "tests.autodiff.test_written_gradients", "tests.autodiff.test_written_parts")  # fmt: skip
+          "tests.autodiff.test_written_gradients", "tests.autodiff.test_written_parts",
+          "tests.autodiff.test_views_in_place")  # fmt: skip
 # The last of these runs every row, which takes the longest.
 FORWARD = ("tests.func.test_nesting", "tests.autodiff.test_function_calls", "tests.func.test_functions",
            "tests.autodiff.test_forward")  # fmt: skip

@@ -214,3 +214,16 @@ def test_a_mask_of_another_shape_is_described_as_it_was_passed(kind: str, tracke
         mg.nn.functional.scaled_dot_product_attention(x, x, x, mask)
     with pytest.raises(ShapeError, match=r"attn_mask must have the shape \(2, 5, 5\)"):
         mg.func.vmap(lambda x: mg.nn.functional.scaled_dot_product_attention(x, x, x, mask))(x)
+
+
+def test_a_causal_mask_of_another_length_is_refused() -> None:
+    model = mg.nn.Transformer(4, 2, 1, 1, 4, 0.0, device="reference")
+    source, target = mg.ones(3, 1, 4, device="reference"), mg.ones(2, 1, 4, device="reference")
+    right = model.generate_square_subsequent_mask(3)
+    assert model(source, target, src_mask=right).shape == (2, 1, 4)
+    for masks in ({"src_mask": model.generate_square_subsequent_mask(4)}, {"tgt_mask": right}):
+        with pytest.raises(ShapeError, match="MultiheadAttention: attn_mask must have the shape"):
+            model(source, target, **masks)
+    attention = mg.nn.MultiheadAttention(4, 2, device="reference")
+    with pytest.raises(ShapeError, match=r"attn_mask must have the shape \(3, 3\)"):
+        attention(source, source, source, attn_mask=right[:2], is_causal=True, need_weights=False)

@@ -65,6 +65,11 @@ ADAPTIVE = nn.AdaptiveLogSoftmaxWithLoss(4, 9, [3], **HERE)
             r"_random_samples must be float64\(2, 3, 2\)",
         ),
         (
+            lambda: mg.nn.functional.fractional_max_pool2d(zeros(3, 4, 4), 2, 2, _random_samples=zeros(2, 2, 2)),
+            ShapeError,
+            r"_random_samples must be float64\(1, 3, 2\)",
+        ),
+        (
             lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 9, []),
             ArgumentError,
             r"from 1 to 8, which is n_classes - 1, got \[\]",
@@ -238,3 +243,11 @@ def test_batch_normalizations_of_a_network_are_converted_with_their_state() -> N
         "SyncBatchNorm", "SyncBatchNorm", "InstanceNorm1d"]  # fmt: skip
     assert net[0].weight is weight and net[0].eps == 0.1 and not net[0].training and net[1][0].bias is None
     assert isinstance(nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm3d(2)), nn.SyncBatchNorm)
+
+
+def test_random_samples_for_more_images_are_not_used() -> None:
+    x, samples = mg.arange(96.0, device="reference").reshape(2, 6, 8), mg.rand(3, 2, 2, device="reference")
+    pool = mg.nn.functional.fractional_max_pool2d
+    assert (
+        pool(x, 2, 3, _random_samples=samples).tolist() == pool(x[None], 2, 3, _random_samples=samples[:1])[0].tolist()
+    )

@@ -13,6 +13,7 @@ from cases import over
 from nn.layer_cases import CASES, Case, build, keys, made, measure, signature, stored, sums
 
 import minigrad as mg
+from minigrad.errors import StateError
 
 STORED = stored()
 LAYERS = mg.nn.modules.public() | {"SyncBatchNorm": mg.nn.SyncBatchNorm}
@@ -105,6 +106,14 @@ def test_an_optimizer_made_before_the_first_call_trains_a_lazy_layer(make: str) 
 
     losses = [float(optimizer.step(closure)) for _ in range(4)]
     assert losses == sorted(losses, reverse=True) and losses[0] > losses[-1]
+
+
+def test_a_lazy_layer_has_no_memory_to_share() -> None:
+    lazy = mg.nn.LazyLinear(2, device="reference")
+    with pytest.raises(StateError, match="the shape of an uninitialized tensor is not known"):
+        lazy.share_memory()
+    lazy(mg.ones(1, 3, device="reference"))
+    assert lazy.share_memory() is lazy
 
 
 def test_the_first_call_of_a_lazy_layer_takes_all_arguments_of_forward() -> None:

@@ -439,9 +439,10 @@ def test_forward_hooks_see_and_replace() -> None:
     net.register_forward_hook(lambda m, args, y: y * 2.0)
     handle = net.register_forward_hook(lambda m, args, y: log.append(f"after {y.item()}"))
     assert net(mg.tensor(1.0)).item() == 4.0 and log == ["second", "after 4.0"]
+    assert handle.id in handle.hooks_dict_ref() and len(handle.hooks_dict_ref()) == 2
     handle.remove()
     net(mg.tensor(1.0))
-    assert log == ["second", "after 4.0", "second"]
+    assert log == ["second", "after 4.0", "second"] and handle.id not in handle.hooks_dict_ref()
 
 
 def test_forward_hooks_with_keywords_and_after_an_error() -> None:

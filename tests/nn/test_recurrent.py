@@ -12,6 +12,7 @@ from cases import over
 from nn.layer_cases import listed, wave
 
 import minigrad as mg
+from minigrad.errors import ArgumentTypeError, DTypeError
 from minigrad.nn.utils import rnn
 from minigrad.ops.nn.sequences import gru_sequence
 
@@ -112,7 +113,7 @@ def test_gradients_of_a_functional_call_are_those_of_backward_and_vmap_gives_eac
 @over("dtype", [mg.float16, mg.bfloat16], ids=str)
 def test_narrow_modules_have_narrow_results_and_gradients(network: Any, dtype: Any) -> None:
     module, inputs = network
-    wide = [y.detach() for y in listed(module(*inputs))]
+    wide = [y.detach() for y in listed(module.double()(*inputs))]
     results = listed(module.to(dtype)(*[x.to(dtype) for x in inputs]))
     assert {y.dtype for y in results} == {dtype}
     sum(y.sum() for y in results).backward()
@@ -188,3 +189,13 @@ def test_a_sequence_has_at_least_one_step() -> None:
         with pytest.raises(mg.ShapeError, match="the sequence must have a length of at least 1"):
             getattr(mg.nn, kind)(3, 4, batch_first=first, device="reference")(mg.ones(*shape, device="reference"))
     assert mg.nn.RNN(3, 4, device="reference")(mg.ones(3, 0, 3, device="reference"))[0].shape == (3, 0, 4)
+
+
+@pytest.mark.parametrize("kind", [mg.nn.RNN, mg.nn.LSTM, mg.nn.GRU])
+def test_an_input_has_the_dtype_of_the_parameters_and_flags_are_bools(kind: Any) -> None:
+    module = kind(3, 5, device="reference")
+    with pytest.raises(DTypeError, match=rf"{kind.__name__}: input must have the dtype of the parameters, float32"):
+        module(mg.zeros(2, 4, 3, dtype=mg.float64, device="reference"))
+    for flag in ("bias", "batch_first"):
+        with pytest.raises(ArgumentTypeError, match=f"{flag} must be True or False, got 1"):
+            kind(3, 5, **{flag: 1})

@@ -136,6 +136,19 @@ def test_a_parametrization_that_changes_the_shape_needs_unsafe() -> None:
         parametrize.register_parametrization(layer, "none", Half())
 
 
+@pytest.mark.parametrize("wrong", [lambda x: (x, x), lambda x: x[:1], lambda x: x > 0.0])
+def test_the_inverse_of_a_further_parametrization_keeps_shape_and_dtype(wrong: Any) -> None:
+    class WithInverse(Doubled):
+        def right_inverse(self, x: Any) -> Any:
+            return wrong(x)
+
+    layer = parametrize.register_parametrization(nn.Linear(2, 2, **HERE), "weight", Doubled())
+    with pytest.raises(ArgumentError, match=r"right_inverse of the parametrization of 'weight' must return"):
+        parametrize.register_parametrization(layer, "weight", WithInverse())
+    assert len(layer.parametrizations.weight) == 1
+    parametrize.register_parametrization(layer, "weight", WithInverse(), unsafe=True)
+
+
 def test_within_cached_a_tensor_is_computed_once() -> None:
     layer = parametrize.register_parametrization(nn.Linear(2, 1, **HERE), "weight", Doubled())
     with parametrize.cached():

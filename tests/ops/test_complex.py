@@ -357,6 +357,10 @@ def test_parts_are_views(device):
     assert z.tolist()[0] == [7 + 1j] * 3 and z.tolist()[1][2] == 5 + 6j
     assert (z.real.storage is z.imag.storage, z.T.real.tolist() == z.real.T.tolist()) == (True, True)
     assert mg.view_as_complex(mg.view_as_real(z.T)).tolist() == z.T.tolist()
+    copied = mg.view_as_real_copy(z)
+    assert copied.tolist() == mg.view_as_real(z).tolist() and mg.view_as_complex_copy(copied).tolist() == z.tolist()
+    copied.zero_()
+    assert z.tolist() == mg.view_as_complex(mg.view_as_real(z)).tolist() != mg.view_as_complex(copied).tolist()
     z.real.copy_(z.imag.flip(0))  # operands in the memory of the result are read before it is written
     assert z.real.tolist() == [[1, 1, 6], [1, 1, 1]]
     z.add_(z.flip(0).real)

@@ -83,6 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ["SUITES_AS"] == "torch":
         return
     replaced.install(folder)
+    replaced.install_lookup()
     case: Any = replaced.module("torch.testing._internal.common_utils").TestCase
     case.assertRaises, case.assertRaisesRegex = any_error(1), any_error(2)
     case.assertRaisesRegexp = case.assertRaisesRegex

@@ -9,8 +9,10 @@ and the lists of samples are made of minigrad's tensors. PyTorch itself continue
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib
 import importlib.util
+import pkgutil
 import sys
 import types
 from typing import Any
@@ -87,12 +89,12 @@ def missing(module: types.ModuleType) -> Any:
 def own(path: str) -> list[Any]:
     """Minigrad's namespaces for a module of PyTorch: the one of its name, or those that contain it."""
     parts, spaces = path.split(".")[1:], [mg]
-    if path == "functorch":  # the older name of torch.func
+    if path.partition(".")[0] == "functorch":  # the older name of torch.func
         return [mg.func]
     if any(part.startswith("_") for part in parts):
         return []
     for part in parts:
-        deeper = getattr(spaces[-1], part, None)
+        deeper = sys.modules.get(f"{spaces[-1].__name__}.{part}", getattr(spaces[-1], part, None))
         if not isinstance(deeper, types.ModuleType):
             break
         spaces.append(deeper)
@@ -191,6 +193,18 @@ def install(tests: str) -> None:
         return found if fromlist else module(full.partition(".")[0])
 
     builtins.__import__ = replaced  # type: ignore[assignment]
+
+
+def install_lookup() -> None:
+    """Make `mock.patch("torch.nn.name")` find minigrad's names."""
+    original = pkgutil.resolve_name
+
+    def resolve(name: str) -> Any:
+        if name.partition(".")[0] != "torch":
+            return original(name)
+        return functools.reduce(getattr, name.split(".")[1:], module("torch"))
+
+    pkgutil.resolve_name = resolve
 
 
 torch.testing._internal = importlib.import_module("torch.testing._internal")

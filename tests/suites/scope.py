@@ -17,10 +17,10 @@ OUTSIDE = re.compile(
     r"|torch[.](jit|fx|compile|package|hub|overrides|ao|export|library|ops|multiprocessing)\b|dynamo|inductor"
     r"|[\"']meta[\"']|[\"'](cuda|mps|xla)[:\"'][)]|TorchDispatchMode|__torch_|profile|float8|complex32|chalf|crossref"
     r"|\b(?!self\b|cls\b)\w+[.]_(?!saved)[a-zA-Z]\w*|[\])][.]_(?!saved)[a-z]|import _"
-    r"|[(] *_[a-z]\w*=|, _[a-z]\w*=|functionalize"
+    r"|[(,]\s*_[a-z]\w*=|functionalize"
 )
 OUTSIDE_NAME = re.compile(
-    r"__refs_|_masked_(sum|prod|mean|std|var|a?max|a?min|arg|norm|median|cum|logs|soft|normalize)|sparse|complex32|float8|quint|qint|named_tensor|_meta|cuda|nested|jit|dynamo|profiler|fx_"
+    r"__refs_|_masked_(sum|prod|mean|std|var|a?max|a?min|arg|norm|median|cum|logs|soft|normalize)|[sS]parse|complex32|float8|quint|qint|named_tensor|_meta|cuda|nested|jit|dynamo|profiler|fx_|logging_tensor"
 )
 KINDS = {
     "bool": "bool",
@@ -36,14 +36,20 @@ DTYPE = re.compile(r"_(bool|uint8|uint(?=16|32|64)|int|float|bfloat|complex)(\d*
 def sources(path: Path) -> dict[str, str]:
     """The text of each function of a file, by its name; functions of one name are joined."""
     text = path.read_text(encoding="utf-8")
-    lines, found, private = text.splitlines(), dict[str, str](), set[str]()
-    for node in ast.walk(ast.parse(text)):
+    lines, found, private, tree = text.splitlines(), dict[str, str](), set[str](), ast.parse(text)
+    for node in ast.walk(tree):
         path = node.module or "" if isinstance(node, ast.ImportFrom) else ""
         if "._" in path and not path.startswith(("torch.testing.", "torch.utils._pytree")):
             private.update([each.asname or each.name for each in node.names])
         if isinstance(node, ast.FunctionDef):
             body = "\n".join(lines[node.lineno - 1 : node.end_lineno])
             found[node.name] = found.get(node.name, "") + body
+    for node in tree.body:  # objects that a function with private names makes, and subclasses of tensors
+        call = node.value if isinstance(node, ast.Assign) else None
+        if isinstance(node, ast.ClassDef) and "__torch_" in "\n".join(lines[node.lineno : node.end_lineno]):
+            private.update([node.name] * any(getattr(each, "attr", "") == "Tensor" for each in node.bases))
+        if isinstance(call, ast.Call) and OUTSIDE.search(found.get(getattr(call.func, "id", ""), "")):
+            private.update([each.id for each in node.targets if isinstance(each, ast.Name)])
     for name, body in found.items():
         if private & set(re.findall(r"\w+", body)):
             found[name] += "\nimport _"

@@ -10,6 +10,15 @@ TEXT = """
 def helper(x):
     return x.to_sparse()
 
+def made():
+    return torch._ops.operator("sum")
+
+own_sum = made()
+
+class OwnTensor(torch.Tensor):
+    def __torch_function__(self):
+        pass
+
 class TestOps:
     def test_add(self, device):    # to_sparse() is not called here
         self.check(device)
@@ -23,6 +32,18 @@ class TestOps:
     def test_inner(self):
         self.helper(x)
 
+    def test_private_argument(self):
+        f(
+            x,
+            _fast=True,
+        )
+
+    def test_own_tensor(self):
+        assert OwnTensor(1) == 1
+
+    def test_own_operator(self):
+        assert own_sum(x) == 0
+
     def check(self, device):
         self._count = x._saved_self
 """
@@ -31,8 +52,9 @@ class TestOps:
 def test_features_and_private_names_decide_what_is_outside(tmp_path: Path) -> None:
     (tmp_path / "test_ops.py").write_text(TEXT, encoding="utf-8")
     texts, known = sources(tmp_path / "test_ops.py"), dict[str, bool]()
-    outcomes = {name: outside(name, texts, known) for name in ("test_add_cpu_int64", "test_private", "test_inner_cpu")}
-    assert outcomes == {"test_add_cpu_int64": False, "test_private": True, "test_inner_cpu": True}
+    assert not outside("test_add_cpu_int64", texts, known)
+    for name in ("test_private", "test_inner_cpu", "test_private_argument", "test_own_operator", "test_own_tensor"):
+        assert outside(name, texts, known), name
     assert outside("test_add_cpu_complex32", texts, known) and outside("test_jit", texts, known)
 
 

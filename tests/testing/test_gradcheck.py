@@ -10,7 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.declare.rules import promote
-from minigrad.errors import DTypeError, GradientError
+from minigrad.errors import ArgumentError, DTypeError, GradientError
 from minigrad.testing import GradcheckError, gradcheck, gradgradcheck
 
 
@@ -430,3 +430,25 @@ def test_forward_mode_alone_needs_no_backward_pass() -> None:
         assert report and report.arguments[0].largest < 1e-6
         with pytest.raises(GradcheckError, match="the tangent of 'x' is wrong"):
             mg.autograd.gradcheck(lambda x: Doubled.apply(x, True), (x,), **options)
+
+
+def test_outputs_whose_shape_or_dtype_depends_on_values_are_an_error() -> None:
+    x = mg.Var([1.0], dtype="float64", device="reference")
+    for change in (lambda y: mg.cat([y, y]), lambda y: y.to(mg.float32)):
+        with pytest.raises(ArgumentError, match=r"must return the same shapes and dtypes .* and float64\(1,\)"):
+            gradcheck(lambda x, change=change: change(x) if x.item() >= 1.0 else x, x)
+
+
+def test_the_error_of_a_check_is_a_result_without_raise_exception() -> None:
+    x = mg.Var([1.0], dtype="float64", device="reference")
+    assert gradcheck(lambda x: x.detach() * 2.0, x, raise_exception=False) is False
+    with pytest.raises(GradcheckError, match="an output of the function must require a gradient, got none"):
+        gradcheck(lambda x: x.detach() * 2.0, x)
+    with pytest.raises(ArgumentError, match="expected at least one mode to check"):
+        gradcheck(lambda x: x * 2.0, x, check_backward_ad=False, check_forward_ad=False)
+
+
+def test_the_module_of_pytorch_has_the_checks_and_their_error() -> None:
+    from minigrad.autograd.gradcheck import GradcheckError as Error
+
+    assert Error is GradcheckError and mg.autograd.gradcheck is gradcheck

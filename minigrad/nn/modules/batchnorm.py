@@ -109,6 +109,11 @@ class _BatchNorm(_NormBase):
             mean = var = None
         return self._normalized(input, mean, var, from_batch, momentum or 0.0)
 
+    def _forget_running_stats(self) -> None:
+        """Use the statistics of each batch from now on; `replace_all_batch_norm_modules_` calls this."""
+        self.track_running_stats = False
+        self.running_mean = self.running_var = self.num_batches_tracked = None
+
     def _averaged(self, input: Tensor) -> Tensor:
         """Normalize by the statistics of the batch, and update the running ones, which are the mean over all batches.
 

@@ -86,7 +86,10 @@ class Movable(Stateful):
         return self._apply(converted)
 
     def share_memory(self) -> Self:
-        """Do nothing and return the module; see `Tensor.share_memory_`."""
+        """Return the module: see `Tensor.share_memory_`.  Raises StateError for a lazy module without shapes."""
+        for x in self.state_dict(keep_vars=True).values():
+            if isinstance(x, Tensor):
+                x.layout  # noqa: B018  an uninitialized tensor raises the error
         return self
 
     def type(self, dst_type: Any) -> Self:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.roles import Choice, Number, read_flag
-from minigrad.errors import ArgumentError, ShapeError, warn
+from minigrad.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError, warn
 from minigrad.nn import functional as F
 from minigrad.nn.init import uniform_
 from minigrad.nn.modules.cells import GATES, STEPS, State, over_packed, over_time, states_of
@@ -20,6 +20,7 @@ from minigrad.nn.parameter import Parameter
 from minigrad.nn.utils.rnn import PackedSequence, as_lengths
 from minigrad.ops.creation import empty, zeros
 from minigrad.ops.shape.joining import cat, stack
+from minigrad.runtime.recording import current_casts
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
@@ -36,6 +37,8 @@ class RNNBase(Module):
     proj_size: If positive, h' is multiplied by an additional weight of shape (proj_size, hidden_size).
     """
 
+    weight_hh_l0: Any
+
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
         batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
@@ -45,7 +48,10 @@ class RNNBase(Module):
         name = type(self).__name__
         Choice(*STEPS).expect(name, mode=mode)
         for flag, value in (("bias", bias), ("batch_first", batch_first)):
-            read_flag(value, name, flag)
+            if not isinstance(value, bool):  # 1 is often a misplaced number of layers
+                raise ArgumentTypeError(
+                    f"{name}: {flag} must be True or False, got {value!r}; pass {flag}={bool(value)}"
+                )
         bidirectional = bidirectional is not None and read_flag(bidirectional, name, "bidirectional")
         if min(input_size, hidden_size, num_layers) < 1:
             raise ArgumentError(
@@ -133,6 +139,8 @@ class RNNBase(Module):
         ------
         ShapeError
             If the shape of `input` or `hx` is not one of those above.
+        DTypeError
+            If the dtype of `input` is not that of the parameters, outside of autocast.
         ArgumentError
             If `hx` of an LSTM is not a pair of tensors, or `hx` of another network is not a tensor.
         """
@@ -148,6 +156,11 @@ class RNNBase(Module):
             raise ShapeError(
                 f"{type(self).__name__}: the sequence must have a length of at least 1, got {describe(x)}; do not "
                 "call it with an empty sequence"
+            )
+        if x.dtype is not self.weight_hh_l0.dtype and current_casts() is None:
+            raise DTypeError(
+                f"{type(self).__name__}: input must have the dtype of the parameters, {self.weight_hh_l0.dtype}, got "
+                f"{describe(x)}; convert the input with .to(), or the module"
             )
         batched = packed or x.ndim == 3
         sizes = as_lengths(input.batch_sizes) if packed else None

@@ -250,6 +250,8 @@ def append(listed: ParametrizationList, name: str, parametrization: Module, unsa
     listed.append(parametrization)
     try:
         check(listed, name, describe(before), unsafe)
+        if not unsafe:
+            check_inverse(name, parametrization, before)
     except Exception:
         del listed[len(listed) - 1]
         raise
@@ -265,6 +267,19 @@ def check(listed: ParametrizationList, name: str, before: str, unsafe: bool) -> 
             f"register_parametrization: the parametrization of {name!r} must not change {before}, got {after}; pass "
             "unsafe=True to allow the change"
         )
+
+
+def check_inverse(name: str, parametrization: Any, value: Tensor) -> None:
+    """Raise ArgumentError if `right_inverse` of an added parametrization changes dtype or shape."""
+    if not hasattr(parametrization, "right_inverse"):
+        return
+    with no_grad(), suppress(NotImplementedError):
+        after = describe(parametrization.right_inverse(parametrization(value)))
+        if after != describe(value):
+            raise ArgumentError(
+                f"register_parametrization: right_inverse of the parametrization of {name!r} must return "
+                f"{describe(value)}, got {after}; pass unsafe=True to allow the change"
+            )
 
 
 def base_and_names(module: Any) -> tuple[Any, tuple[str, ...]]:

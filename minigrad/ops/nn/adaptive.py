@@ -214,6 +214,8 @@ def pooled(
     planes, channels = prod(front), (1, *front)[-2:]
     if samples is None:
         samples = rand(*channels, dims, dtype=x.dtype, device=x.device)
+    elif isinstance(samples, Tensor) and samples.ndim == 3:
+        samples = samples[: channels[0]]  # further samples are not used, as in PyTorch
     expect_samples(name, x, samples, (*channels, dims))
     index: Any = 0
     for d, (n, m, k) in enumerate(zip(image, sizes, taps, strict=True)):

@@ -15,7 +15,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.declare.decorators import composed, elementwise, view
 from minigrad.errors import ShapeError, check
-from minigrad.ops.casting import dtype_of_part
+from minigrad.ops.casting import clone, dtype_of_part
 from minigrad.ops.shape.views import select
 from minigrad.runtime.rebasing import Ops
 from minigrad.runtime.tensor import Tensor, describe
@@ -101,6 +101,24 @@ def view_as_complex(input: Annotated[Tensor, Wide, Pairs]) -> Tensor:
     dim has length 2 and stride 1, and all other strides and the offset are even.
     """
     return as_complex(input)
+
+
+@composed(method=False)
+def view_as_real_copy(input: Annotated[Tensor, Complex]) -> Tensor:
+    """Return a copy of the result of `view_as_real`, in separate memory.
+
+    input: complex numbers.
+    """
+    return clone(as_real(input))
+
+
+@composed(method=False)
+def view_as_complex_copy(input: Annotated[Tensor, Wide, Pairs]) -> Tensor:
+    """Return a copy of the result of `view_as_complex`, in separate memory.
+
+    input: pairs of real numbers in the last dim.
+    """
+    return clone(as_complex(input))
 
 
 def with_bits(x: Tensor, dtype: DType) -> Tensor:
