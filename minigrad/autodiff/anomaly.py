@@ -116,8 +116,6 @@ class detect_anomaly:
     The message names the op, the line that called it, the operand and the rule.  Put both the computation and its
     gradient into the block.
 
-    Examples
-    --------
     >>> x = mg.Var([0.0, 4.0])
     >>> try:
     ...     with mg.detect_anomaly():

@@ -40,32 +40,21 @@ def checkpoint(
     This costs one additional run, and saves the memory of all intermediate values.  Checkpoints may be nested, and
     differentiated to any order.
 
-    Parameters
-    ----------
-    fn : callable
-        Function of the arguments, which must compute the same values in both runs.
-    context_fn : callable, optional
-        Function that returns two context managers: the first is open during the call, the second during the second run.
-    determinism_check : {"default", "none"}
-        Whether the values of the second run must have the shapes, dtypes and devices of the dropped values.
-    debug : bool, default False
-        Accepted as in PyTorch; it has no effect: the error of a second run that differs names the values in any case.
-    early_stop : bool, default True
-        Whether the second run stops as soon as all values are computed.  `set_checkpoint_early_stop` of
-        `mg.utils.checkpoint` replaces this argument.
+    fn: Function of the arguments, which must compute the same values in both runs.
+    context_fn: Function that returns two context managers: the first is open during the call, the second during the
+    second run.
+    determinism_check ({"default", "none"}): Whether the values of the second run must have the shapes, dtypes and
+    devices of the dropped values.
+    debug: Accepted as in PyTorch; it has no effect: the error of a second run that differs names the values in any
+    case.
+    early_stop: Whether the second run stops as soon as all values are computed.  `set_checkpoint_early_stop` of
+    `mg.utils.checkpoint` replaces this argument.
 
-    Raises
-    ------
-    ArgumentError
-        If `determinism_check` has another value.
-    GradientError
-        When the gradient is computed, if the function computes something different in the second run.
-    StorageError
-        When the gradient is computed, if an argument, a tensor in the closure of the function, or a saved value was
-        changed in place after the call.
+    Raises ArgumentError if `determinism_check` has another value.
+    Raises GradientError when the gradient is computed, if the function computes something different in the second run.
+    Raises StorageError when the gradient is computed, if an argument, a tensor in the closure of the function, or a
+    saved value was changed in place after the call.
 
-    Examples
-    --------
     >>> x = mg.Var(0.5)
     >>> y = mg.checkpoint(lambda x: x.sin().exp(), x)
     >>> round(mg.grad(y, x).item(), 4)
@@ -90,15 +79,10 @@ stops_early: ContextVar[bool | None] = ContextVar("stops_early", default=None)  
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Open a block whose checkpoints stop their second run early, or never do.
 
-    Parameters
-    ----------
-    enable : bool
-        Whether a second run stops as soon as all values are computed.
+    enable: Whether a second run stops as soon as all values are computed.
 
-    Returns
-    -------
-    context manager
-        The block.  The choice belongs to the checkpoints that are called in it, also if the gradient is computed later.
+    Returns (context manager): The block.  The choice belongs to the checkpoints that are called in it, also if the
+    gradient is computed later.
     """
     token = stops_early.set(enable)
     try:

@@ -23,14 +23,9 @@ from minigrad.runtime.writing import is_stale
 class GradientEdge(NamedTuple):
     """A node of the graph and the index of one of its results: the target of the gradient of a tensor.
 
-    Parameters
-    ----------
-    node : Node
-        The node, as `tensor.grad_fn`; for a leaf, its AccumulateGrad.
-    output_nr : int
-        The index of the result among those of the node, as `tensor.output_nr`.
-    ownership_token : Any, optional
-        Accepted as in PyTorch; it has no effect.
+    node (Node): The node, as `tensor.grad_fn`; for a leaf, its AccumulateGrad.
+    output_nr (int): The index of the result among those of the node, as `tensor.output_nr`.
+    ownership_token (Any): Accepted as in PyTorch; it has no effect.
     """
 
     node: Any

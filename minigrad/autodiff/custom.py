@@ -25,24 +25,14 @@ class custom_vjp:
     `fwd(*args)` returns the pair (result, residuals); residuals may be nested tuples, lists and dicts.  `bwd(residuals,
     g)` returns a tuple with one gradient per argument, or None for a zero gradient.
 
-    Parameters
-    ----------
-    fun : callable
-        The function, which runs if no gradient is required; otherwise `fwd` runs.
-    nondiff_argnums : sequence of int, default ()
-        Indices of the arguments that are not tensors; a negative index counts from the last argument.  `bwd` receives
-        these arguments first, and returns no gradient for them.
+    fun: The function, which runs if no gradient is required; otherwise `fwd` runs.
+    nondiff_argnums: Indices of the arguments that are not tensors; a negative index counts from the last argument.
+    `bwd` receives these arguments first, and returns no gradient for them.
 
-    Raises
-    ------
-    GradientError
-        If no rule was defined, if a tensor is among the nondiff_argnums, if a result has tensors in lists or dicts, or
-        if `bwd` returns gradients of another count or shape.
-    ArgumentError
-        If an index in nondiff_argnums is out of range.
+    Raises GradientError if no rule was defined, if a tensor is among the nondiff_argnums, if a result has tensors in
+    lists or dicts, or if `bwd` returns gradients of another count or shape.
+    Raises ArgumentError if an index in nondiff_argnums is out of range.
 
-    Examples
-    --------
     >>> @mg.custom_vjp
     ... def clipped(x):
     ...     return x * 1.0

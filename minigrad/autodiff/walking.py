@@ -34,10 +34,7 @@ class Node:
     operand x, `_saved_result` that of the result, and the static arguments of the call are in `_saved_dim` and so on.
     Other attributes are those of the BackpropOp; the node of a `Function` also has the attributes of its context.
 
-    Parameters
-    ----------
-    node : BackpropOp or Var
-        The recorded call, or the leaf.
+    node (BackpropOp or Var): The recorded call, or the leaf.
     """
 
     __slots__ = ("__weakref__", "_node")
@@ -223,24 +220,13 @@ def class_of(kind: str, label: str) -> type[Node]:
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """Return the edge of the graph to which the gradient of a tensor flows.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Tensor that requires a gradient.
+    tensor: Tensor that requires a gradient.
 
-    Returns
-    -------
-    GradientEdge
-        The node of the tensor, and the index of its result.  `autograd.grad` and `autograd.backward` take edges where
-        they take tensors, so a program can keep an edge and free the tensor.
+    Returns: The node of the tensor, and the index of its result.  `autograd.grad` and `autograd.backward` take edges
+    where they take tensors, so a program can keep an edge and free the tensor.
 
-    Raises
-    ------
-    GradientError
-        If the tensor does not require a gradient.
+    Raises GradientError if the tensor does not require a gradient.
 
-    Examples
-    --------
     >>> y = mg.Var([1.0, 2.0]) * 3.0
     >>> edge = mg.autograd.graph.get_gradient_edge(y)
     >>> edge.node.name(), edge.output_nr

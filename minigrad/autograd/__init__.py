@@ -50,30 +50,19 @@ def grad(
 ) -> tuple[Any, ...]:  # fmt: skip
     """Compute the gradients of outputs with respect to inputs, and return a tuple with one gradient per input.
 
-    Parameters
-    ----------
-    outputs, inputs : Tensor or sequence of Tensor
-        Outputs to differentiate, and tensors with respect to which they are differentiated.
-    grad_outputs : Tensor or sequence of Tensor, optional
-        One incoming gradient per output; required for an output that is not a scalar.
-    only_inputs : bool, default True
-        Must be True.
-    allow_unused : bool, optional
-        Whether an input that the outputs do not depend on is allowed; by default the value of `materialize_grads`.
-    is_grads_batched : bool, default False
-        Whether dim 0 of each tensor in `grad_outputs` is a batch of incoming gradients; dim 0 of each gradient is then
-        this batch.
+    outputs and inputs (Tensor or sequence of Tensor): Outputs to differentiate, and tensors with respect to which they
+    are differentiated.
+    grad_outputs: One incoming gradient per output; required for an output that is not a scalar.
+    only_inputs: Must be True.
+    allow_unused: Whether an input that the outputs do not depend on is allowed; by default the value of
+    `materialize_grads`.
+    is_grads_batched: Whether dim 0 of each tensor in `grad_outputs` is a batch of incoming gradients; dim 0 of each
+    gradient is then this batch.
 
-    Returns
-    -------
-    tuple of Tensor or None
-        One gradient per input.
+    Returns (tuple of Tensor or None): One gradient per input.
 
-    Raises
-    ------
-    GradientError
-        If `grad_outputs` is missing for an output that does not have exactly one element, or if the outputs do not
-        depend on an input and `allow_unused` is False.
+    Raises GradientError if `grad_outputs` is missing for an output that does not have exactly one element, or if the
+    outputs do not depend on an input and `allow_unused` is False.
     """
     if not only_inputs:
         raise ArgumentError(
@@ -131,16 +120,11 @@ def backward(
 ) -> None:  # fmt: skip
     """Add the gradients of tensors to `.grad` of all Vars that they depend on, or only of `inputs`.
 
-    Parameters
-    ----------
-    tensors : Tensor or sequence of Tensor
-        Tensors to differentiate.
-    grad_tensors : Tensor or sequence of Tensor, optional
-        One incoming gradient per tensor; required for a tensor that is not a scalar.
-    grad_variables : None
-        Older name of `grad_tensors`, which must be None.
-    inputs : Tensor or sequence of Tensor, optional
-        Tensors that receive gradients; by default all Vars that the tensors depend on.
+    tensors (Tensor or sequence of Tensor): Tensors to differentiate.
+    grad_tensors: One incoming gradient per tensor; required for a tensor that is not a scalar.
+    grad_variables (None): Older name of `grad_tensors`, which must be None.
+    inputs (Tensor or sequence of Tensor): Tensors that receive gradients; by default all Vars that the tensors depend
+    on.
     """
     if grad_variables is not None:
         raise ArgumentError("autograd.backward: grad_variables is the old name of grad_tensors; pass grad_tensors=...")
@@ -175,11 +159,8 @@ def with_cotangents(name: str, outputs: Any, gradients: Any) -> tuple[list[Any],
 class set_multithreading_enabled(AbstractContextManager[None]):
     """Accept PyTorch's switch for the threads of its engine; it has no effect, as a statement or as a `with` block.
 
-    Parameters
-    ----------
-    mode : bool
-        Whether PyTorch may run a backward pass in several threads.  Here it runs in the thread that calls it, and its
-        kernels use several threads.
+    mode: Whether PyTorch may run a backward pass in several threads.  Here it runs in the thread that calls it, and its
+    kernels use several threads.
     """
 
     enabled = True

@@ -28,12 +28,8 @@ _current_level = -1  # the number of the open level; PyTorch has this name too
 class UnpackedDualTensor(NamedTuple):
     """The parts of a dual tensor.
 
-    Parameters
-    ----------
-    primal : Tensor
-        The value.
-    tangent : Tensor or None
-        The tangent; None for a tensor that has none at the level.
+    primal (Tensor): The value.
+    tangent (Tensor or None): The tangent; None for a tensor that has none at the level.
     """
 
     primal: Tensor
@@ -43,15 +39,9 @@ class UnpackedDualTensor(NamedTuple):
 def enter_dual_level() -> int:
     """Open a level of dual tensors, until `exit_dual_level`.
 
-    Returns
-    -------
-    int
-        The number of the level, 0.
+    Returns: The number of the level, 0.
 
-    Raises
-    ------
-    GradientError
-        If a level is open.
+    Raises GradientError if a level is open.
     """
     global _current_level
     if _open:
@@ -66,10 +56,7 @@ def enter_dual_level() -> int:
 def exit_dual_level(*, level: int | None = None) -> None:
     """Close the level of dual tensors; their tangents cannot be read afterwards.
 
-    Raises
-    ------
-    GradientError
-        If no level is open, or if `level` is not the open one.
+    Raises GradientError if no level is open, or if `level` is not the open one.
     """
     global _current_level
     check_open("exit_dual_level", level)
@@ -80,8 +67,6 @@ def exit_dual_level(*, level: int | None = None) -> None:
 class dual_level(contextlib.ContextDecorator):
     """Open a level of dual tensors for a block, or for each call of a decorated function.
 
-    Examples
-    --------
     >>> import minigrad.autograd.forward_ad as fwAD
     >>> with fwAD.dual_level():
     ...     x = fwAD.make_dual(mg.tensor(3.0), mg.tensor(1.0))
@@ -99,24 +84,13 @@ class dual_level(contextlib.ContextDecorator):
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """Return a dual tensor with the value of a tensor and a tangent.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        The value, of a floating dtype; gradients flow through it as usual.
-    tangent : Tensor
-        Tangent with the shape, dtype and device of the value.
+    tensor: The value, of a floating dtype; gradients flow through it as usual.
+    tangent: Tangent with the shape, dtype and device of the value.
 
-    Returns
-    -------
-    Tensor
-        A new tensor, which belongs to the open level.
+    Returns: A new tensor, which belongs to the open level.
 
-    Raises
-    ------
-    DTypeError
-        If the value has no floating dtype, or an argument is not a tensor.
-    GradientError
-        If no level is open, or the tangent is a dual tensor of it.
+    Raises DTypeError if the value has no floating dtype, or an argument is not a tensor.
+    Raises GradientError if no level is open, or the tangent is a dual tensor of it.
     """
     check_open("make_dual", level)
     expect_tensors("make_dual", tensor, tangent)
@@ -139,17 +113,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """Return the value and the tangent of a tensor.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Any tensor.
-    level : int, optional
-        The number of the level, which must be the open one; without an open level, the tangent is None.
+    tensor: Any tensor.
+    level: The number of the level, which must be the open one; without an open level, the tangent is None.
 
-    Returns
-    -------
-    UnpackedDualTensor
-        A view of the value, and the tangent, or None.
+    Returns: A view of the value, and the tangent, or None.
     """
     if level is not None:
         check_open("unpack_dual", level)

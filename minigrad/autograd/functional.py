@@ -35,35 +35,20 @@ def jacobian(
 ) -> Any:  # fmt: skip
     """Compute the derivative of each output with respect to each input.
 
-    Parameters
-    ----------
-    func : callable
-        Function of tensors, which returns a tensor or a tuple of tensors; it takes one argument per input.
-    inputs : Tensor or tuple of Tensor
-        Point at which the derivative is computed.
-    create_graph : bool, default False
-        Whether the Jacobian can be differentiated again.
-    vectorize : bool, default False
-        Has no effect: the rows of the Jacobian are always computed in a batch.
-    strategy : {"reverse-mode", "forward-mode"}
-        Mode of differentiation. Forward mode is faster if there are fewer inputs than outputs.
+    func: Function of tensors, which returns a tensor or a tuple of tensors; it takes one argument per input.
+    inputs: Point at which the derivative is computed.
+    create_graph: Whether the Jacobian can be differentiated again.
+    vectorize: Has no effect: the rows of the Jacobian are always computed in a batch.
+    strategy ({"reverse-mode", "forward-mode"}): Mode of differentiation. Forward mode is faster if there are fewer
+    inputs than outputs.
 
-    Returns
-    -------
-    Tensor or tuple
-        For one input and one output, a tensor with the dims of the output followed by the dims of the input. For
-        several outputs or inputs, a tuple of such tensors; for several outputs and inputs, a tuple with one tuple per
-        output.
+    Returns (Tensor or tuple): For one input and one output, a tensor with the dims of the output followed by the dims
+    of the input. For several outputs or inputs, a tuple of such tensors; for several outputs and inputs, a tuple with
+    one tuple per output.
 
-    Raises
-    ------
-    ArgumentError
-        If `strategy` has another value.
-    GradientError
-        If an output does not depend on an input and `strict` is True.
+    Raises ArgumentError if `strategy` has another value.
+    Raises GradientError if an output does not depend on an input and `strict` is True.
 
-    Examples
-    --------
     >>> mg.autograd.functional.jacobian(lambda x: x * x, mg.tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
@@ -83,32 +68,18 @@ def hessian(
 ) -> Any:  # fmt: skip
     """Compute the second derivative of a scalar-valued function with respect to each pair of inputs.
 
-    Parameters
-    ----------
-    func : callable
-        Function of tensors, which returns a tensor of one element; it takes one argument per input.
-    inputs : Tensor or tuple of Tensor
-        Point at which the derivative is computed.
-    create_graph : bool, default False
-        Whether the Hessian can be differentiated again.
-    vectorize : bool, default False
-        Has no effect: rows are always computed in a batch.
-    outer_jacobian_strategy : str, default "reverse-mode"
-        Has no effect: the outer derivative always uses forward mode.
+    func: Function of tensors, which returns a tensor of one element; it takes one argument per input.
+    inputs: Point at which the derivative is computed.
+    create_graph: Whether the Hessian can be differentiated again.
+    vectorize: Has no effect: rows are always computed in a batch.
+    outer_jacobian_strategy: Has no effect: the outer derivative always uses forward mode.
 
-    Returns
-    -------
-    Tensor or tuple
-        For one input: a tensor with the dims of the input, twice. For several inputs: a tuple of tuples of tensors.
+    Returns (Tensor or tuple): For one input: a tensor with the dims of the input, twice. For several inputs: a tuple of
+    tuples of tensors.
 
-    Raises
-    ------
-    GradientError
-        If an output does not depend on an input and `strict` is True, or `func` does not
-        return a tensor of one element.
+    Raises GradientError if an output does not depend on an input and `strict` is True, or `func` does not return a
+    tensor of one element.
 
-    Examples
-    --------
     >>> mg.autograd.functional.hessian(lambda x: (x * x * x).sum(), mg.tensor([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """

@@ -36,15 +36,9 @@ __dir__ = listed(__all__)
 class save_on_cpu(saved_tensors_hooks):
     """Store each value that is saved in a block in the memory of the CPU, until the gradient needs it.
 
-    Parameters
-    ----------
-    pin_memory : bool, default False
-        Accepted as in PyTorch; it has no effect.
-    device_type : str, default "cuda"
-        Accepted as in PyTorch; it has no effect: each value returns to the device that it came from.
+    pin_memory: Accepted as in PyTorch; it has no effect.
+    device_type: Accepted as in PyTorch; it has no effect: each value returns to the device that it came from.
 
-    Examples
-    --------
     >>> x = mg.Var([1.0, 2.0])
     >>> with mg.autograd.graph.save_on_cpu():
     ...     y = (x * x).sum()
@@ -59,10 +53,7 @@ class save_on_cpu(saved_tensors_hooks):
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Count a write into the memory of tensors that was made without minigrad, so that a stale value is detected.
 
-    Parameters
-    ----------
-    tensor : Tensor or iterable of Tensor
-        Tensors whose memory was written, for example by another library.
+    tensor: Tensors whose memory was written, for example by another library.
     """
     xs = listed_tensors(tensor)
     expect_tensors("increment_version", *xs)
@@ -99,30 +90,16 @@ class Gathered(threading.local):
 def register_multi_grad_hook(tensors: Iterable[Tensor], fn: Callable[..., Any], *, mode: str = "all") -> MultiHandle:
     """Call a function once per backward pass with the gradients of several tensors.
 
-    Parameters
-    ----------
-    tensors : iterable of Tensor
-        Tensors that require a gradient.
-    fn : callable
-        For "all": `fn(gradients)` at the end of each pass that computes a gradient of at least one of the tensors, with
-        None for each tensor without one.  For "any": `fn(gradient)` as soon as the first of the gradients is complete.
-    mode : {"all", "any"}
-        When the function is called.
+    tensors: Tensors that require a gradient.
+    fn: For "all": `fn(gradients)` at the end of each pass that computes a gradient of at least one of the tensors, with
+    None for each tensor without one.  For "any": `fn(gradient)` as soon as the first of the gradients is complete.
+    mode ({"all", "any"}): When the function is called.
 
-    Returns
-    -------
-    handle
-        `handle.remove()` removes the hook.
+    Returns (handle): `handle.remove()` removes the hook.
 
-    Raises
-    ------
-    ArgumentError
-        If `mode` has another value.
-    GradientError
-        If a tensor does not require a gradient.
+    Raises ArgumentError if `mode` has another value.
+    Raises GradientError if a tensor does not require a gradient.
 
-    Examples
-    --------
     >>> a, b = mg.Var(2.0), mg.Var(3.0)
     >>> handle = mg.autograd.graph.register_multi_grad_hook((a, b), lambda gs: print([g.item() for g in gs]))
     >>> y = (a * b).backward()
@@ -232,18 +209,10 @@ def allow_mutation_on_saved_tensors() -> Iterator[Mutations]:
     A write first copies the memory, if a graph still needs its old values.  The gradient must be computed inside the
     block.
 
-    Returns
-    -------
-    context manager
-        The block.
+    Returns (context manager): The block.
 
-    Raises
-    ------
-    GradientError
-        For a block inside another one, and for a backward pass after the end of the block.
+    Raises GradientError for a block inside another one, and for a backward pass after the end of the block.
 
-    Examples
-    --------
     >>> x = mg.Var([1.0, 2.0])
     >>> with mg.autograd.graph.allow_mutation_on_saved_tensors():
     ...     y = x.clone()

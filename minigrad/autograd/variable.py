@@ -26,21 +26,12 @@ class VariableType(type):
 class Variable(metaclass=VariableType):
     """Return a leaf with the values of a tensor; this is PyTorch's older form of `requires_grad`.
 
-    Parameters
-    ----------
-    data : Tensor, optional
-        Tensor whose memory the result shares; an empty tensor if None.
-    requires_grad : bool, default False
-        Whether the result requires a gradient.
-    volatile : bool, optional
-        Has no effect; a warning is shown if it is passed.
+    data (Tensor): Tensor whose memory the result shares; an empty tensor if None.
+    requires_grad: Whether the result requires a gradient.
+    volatile: Has no effect; a warning is shown if it is passed.
 
-    Notes
-    -----
     New code should create leaves with `mg.Var` or `requires_grad=True`; `Variable` is for existing scripts.
 
-    Examples
-    --------
     >>> x = Variable(mg.ones(2), requires_grad=True)
     >>> x.requires_grad, isinstance(x, Variable)
     (True, True)

@@ -43,24 +43,14 @@ def chunks(total: int, size: int | None) -> list[tuple[int, int]]:
 def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
     """Return a function that computes the Jacobian of `func` in reverse mode, with one batched backward pass.
 
-    Parameters
-    ----------
-    func : callable
-        Function of tensors, or of nested tuples, lists and dicts of them.
-    argnums : int or sequence of int, default 0
-        Positional arguments to differentiate with respect to.
-    chunk_size : int, optional
-        Compute at most this many rows at a time, to use less memory.
+    func: Function of tensors, or of nested tuples, lists and dicts of them.
+    argnums: Positional arguments to differentiate with respect to.
+    chunk_size: Compute at most this many rows at a time, to use less memory.
 
-    Returns
-    -------
-    callable
-        Function with the arguments of `func`. For an output of shape O and an input of shape I, the Jacobian has shape
-        (*O, *I). The result is nested like the output of `func`. Each entry of the result contains the Jacobians of one
-        output tensor: nested like the argument, or for several argnums as a tuple with one entry per argument.
+    Returns: Function with the arguments of `func`. For an output of shape O and an input of shape I, the Jacobian has
+    shape (*O, *I). The result is nested like the output of `func`. Each entry of the result contains the Jacobians of
+    one output tensor: nested like the argument, or for several argnums as a tuple with one entry per argument.
 
-    Notes
-    -----
     Reverse mode is faster than forward mode if there are fewer outputs than inputs.
     """
     Number(1, whole=True, optional=True, advice="pass chunk_size=None").expect("jacrev", chunk_size=chunk_size)
@@ -108,22 +98,12 @@ def whole(transform: BatchTransform, g: Tensor) -> Tensor:
 def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
     """Return a function that computes the same Jacobian as `jacrev` in forward mode, with one batch of tangents.
 
-    Parameters
-    ----------
-    func : callable
-        Function of tensors, or of nested tuples, lists and dicts of them.
-    argnums : int or sequence of int, default 0
-        Positional arguments to differentiate with respect to.
-    randomness : {"error", "same", "different"}, default "error"
-        Treatment of random functions, see `vmap`.
+    func: Function of tensors, or of nested tuples, lists and dicts of them.
+    argnums: Positional arguments to differentiate with respect to.
+    randomness ({"error", "same", "different"}): Treatment of random functions, see `vmap`.
 
-    Returns
-    -------
-    callable
-        Function with the arguments of `func`, whose result is nested like that of `jacrev`.
+    Returns: Function with the arguments of `func`, whose result is nested like that of `jacrev`.
 
-    Notes
-    -----
     Forward mode is faster than reverse mode if there are fewer inputs than outputs.
     """
     Choice(*RANDOMNESS, advice="pass randomness='different', for example").expect("jacfwd", randomness=randomness)

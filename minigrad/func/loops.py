@@ -157,29 +157,16 @@ def length_of(name: str, xs: Any, leaves: Sequence[Any], length: int | None) -> 
 def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
     """Call `f` for each slice of `xs` along the first dim, and stack the results.
 
-    Parameters
-    ----------
-    f : callable
-        Function of a slice.
-    xs : nested structure of tensors
-        Tensors with a first dim of the same length.
-    batch_size : int, optional
-        Number of slices that `vmap` computes at once; by default, one slice at a time, which needs the least memory.
+    f: Function of a slice.
+    xs: Tensors with a first dim of the same length.
+    batch_size: Number of slices that `vmap` computes at once; by default, one slice at a time, which needs the least
+    memory.
 
-    Returns
-    -------
-    nested structure of tensors
-        Results, stacked along a new first dim.
+    Returns (nested structure of tensors): Results, stacked along a new first dim.
 
-    Raises
-    ------
-    ArgumentError
-        If `xs` contains anything other than tensors.
-    ShapeError
-        If the tensors differ in length.
+    Raises ArgumentError if `xs` contains anything other than tensors.
+    Raises ShapeError if the tensors differ in length.
 
-    Examples
-    --------
     >>> mg.func.map(lambda x: x * x, mg.tensor([1.0, 2.0, 3.0])).tolist()
     [1.0, 4.0, 9.0]
     """
@@ -191,40 +178,21 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
 def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
     """Return the first value of `init_val`, `body_fun(init_val)`, ... for which `cond_fun` is false.
 
-    Parameters
-    ----------
-    cond_fun : callable
-        Function of the value, which returns a boolean or a 0-d tensor.
-    body_fun : callable
-        Function of the value, which returns the next value with the same nesting, shapes and dtypes.
-    init_val : nested structure of tensors and numbers
-        First value; numbers become tensors.
+    cond_fun: Function of the value, which returns a boolean or a 0-d tensor.
+    body_fun: Function of the value, which returns the next value with the same nesting, shapes and dtypes.
+    init_val: First value; numbers become tensors.
 
-    Returns
-    -------
-    nested structure of tensors
-        The value.
+    Returns (nested structure of tensors): The value.
 
-    Raises
-    ------
-    ArgumentError
-        If `body_fun` returns another nesting.
-    ShapeError
-        If it changes a shape or dtype.
-    RecordingError
-        If `mg.jit` records the loop, since the number of calls depends on values.
+    Raises ArgumentError if `body_fun` returns another nesting.
+    Raises ShapeError if it changes a shape or dtype.
+    Raises RecordingError if `mg.jit` records the loop, since the number of calls depends on values.
 
-    Gradient
-    --------
-    Of every order, through the calls; JAX has forward mode only.
+    Gradient: Of every order, through the calls; JAX has forward mode only.
 
-    Notes
-    -----
     Under `vmap`, the loop runs until the condition is false for all samples; each sample keeps its own value, and its
     derivatives are those of its own calls.
 
-    Examples
-    --------
     >>> mg.func.while_loop(lambda x: x < 100, lambda x: x * 2, mg.tensor(3.0)).item()
     192.0
     """
@@ -284,38 +252,20 @@ def expect_unwritten(name: str, before: list[tuple[Any, int]], values: Any) -> N
 def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> Any:
     """Return `true_fun(*operands)` if `pred` is true, and otherwise `false_fun(*operands)`.
 
-    Parameters
-    ----------
-    pred : bool or Tensor
-        Boolean or 0-d tensor.
-    true_fun, false_fun : callable
-        Functions of the operands.
-    *operands : Any
-        Arguments of both functions.
+    pred (bool or Tensor): Boolean or 0-d tensor.
+    true_fun and false_fun: Functions of the operands.
+    operands: Arguments of both functions.
 
-    Returns
-    -------
-    Any
-        Result of one function.
+    Returns: Result of one function.
 
-    Raises
-    ------
-    ArgumentError
-        If both functions run, and the nesting of their results differs.
-    ShapeError
-        If `pred` has dims.
+    Raises ArgumentError if both functions run, and the nesting of their results differs.
+    Raises ShapeError if `pred` has dims.
 
-    Gradient
-    --------
-    That of the function that ran.
+    Gradient: That of the function that ran.
 
-    Notes
-    -----
     In `mg.jit` and in `vmap`, `pred` can have several values.  Then both functions run, and `mg.where` selects the
     result; as in JAX, the gradient is nan where the function that was not selected has an infinite derivative.
 
-    Examples
-    --------
     >>> x = mg.tensor(-2.0)
     >>> mg.func.cond(x > 0, lambda x: x, lambda x: -x, x).item()
     2.0
@@ -340,33 +290,17 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
 def associative_scan(fn: Function, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """Return all prefix combinations `e0, fn(e0, e1), fn(fn(e0, e1), e2), ...` in about `2 log2 n` calls of `fn`.
 
-    Parameters
-    ----------
-    fn : callable
-        Associative function of two structures like `elems`, which combines them position by position along `axis`.
-    elems : nested structure of tensors
-        Elements along `axis`.
-    reverse : bool, default False
-        Whether to combine from the end.
-    axis : int, default 0
-        Dim of the elements.
+    fn: Associative function of two structures like `elems`, which combines them position by position along `axis`.
+    elems: Elements along `axis`.
+    reverse: Whether to combine from the end.
+    axis: Dim of the elements.
 
-    Returns
-    -------
-    nested structure of tensors
-        Combinations, with the shapes of `elems`.
+    Returns (nested structure of tensors): Combinations, with the shapes of `elems`.
 
-    Raises
-    ------
-    ShapeError
-        If the tensors differ in length along `axis`.
+    Raises ShapeError if the tensors differ in length along `axis`.
 
-    Notes
-    -----
     The order of the operations is that of JAX (Blelloch, Prefix sums and their applications, 1990).
 
-    Examples
-    --------
     >>> mg.func.associative_scan(lambda a, b: a * b, mg.tensor([1.0, 2.0, 3.0, 4.0])).tolist()
     [1.0, 2.0, 6.0, 24.0]
     """

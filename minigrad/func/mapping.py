@@ -26,37 +26,23 @@ def vmap(
 ) -> Callable[..., Any]:  # fmt: skip
     """Return a function that applies `func` to all samples of a batch at once.
 
-    Parameters
-    ----------
-    func : callable
-        Function of one sample. It returns a tensor, or nested tuples, lists and dicts of tensors; an output with None
-        in `out_dims` may be any object.
-    in_dims : int or nested structure of int and None, default 0
-        Batch dim of each argument, nested like the arguments; an int applies to all arguments. None marks an argument
-        that is the same for all samples. Keyword arguments are always the same for all samples.
-    out_dims : int or nested structure of int and None, default 0
-        Batch dim of each output, in the same form. None marks an output that is the same for all samples.
-    randomness : {"error", "same", "different"}, default "error"
-        Whether random functions raise an error, draw once for all samples, or draw for each sample.
-    chunk_size : int, optional
-        Compute at most this many samples at a time, to use less memory.
+    func: Function of one sample. It returns a tensor, or nested tuples, lists and dicts of tensors; an output with None
+    in `out_dims` may be any object.
+    in_dims (int or nested structure of int and None): Batch dim of each argument, nested like the arguments; an int
+    applies to all arguments. None marks an argument that is the same for all samples. Keyword arguments are always the
+    same for all samples.
+    out_dims (int or nested structure of int and None): Batch dim of each output, in the same form. None marks an output
+    that is the same for all samples.
+    randomness ({"error", "same", "different"}): Whether random functions raise an error, draw once for all samples, or
+    draw for each sample.
+    chunk_size: Compute at most this many samples at a time, to use less memory.
 
-    Returns
-    -------
-    callable
-        Function with the arguments of `func`, in which each batched tensor has one more dim.
+    Returns: Function with the arguments of `func`, in which each batched tensor has one more dim.
 
-    Raises
-    ------
-    ArgumentError
-        If `in_dims` is not nested like the arguments, or `out_dims` is not nested like the output.
-    IndexOutOfRange
-        If an argument or an output does not have the dim that `in_dims` or `out_dims` specifies.
-    ShapeError
-        If the arguments have different batch sizes.
+    Raises ArgumentError if `in_dims` is not nested like the arguments, or `out_dims` is not nested like the output.
+    Raises IndexOutOfRange if an argument or an output does not have the dim that `in_dims` or `out_dims` specifies.
+    Raises ShapeError if the arguments have different batch sizes.
 
-    Notes
-    -----
     The batch may be empty.  Code that depends on values, such as `if x > 0`, `item()` or a mask as an index, cannot run
     on a batch and raises an error; use `mg.where`.
     `mg.func.vmap(mg.func.grad(loss), in_dims=(None, 0))(weights, samples)` computes one gradient per sample.
@@ -88,20 +74,12 @@ def chunk_vmap(
 ) -> Callable[..., Any]:
     """Return the function of `vmap` that computes a batch in a number of chunks, as the package `functorch` does.
 
-    Parameters
-    ----------
-    func : callable
-        Function of one sample.
-    in_dims, out_dims, randomness
-        Arguments of `vmap`.
-    chunks : int, default 2
-        Number of chunks, which have equal sizes, except that the last chunk may be smaller.  `chunk_size` of `vmap`
-        limits the size instead.
+    func: Function of one sample.
+    in_dims, out_dims and randomness: Arguments of `vmap`.
+    chunks: Number of chunks, which have equal sizes, except that the last chunk may be smaller.  `chunk_size` of `vmap`
+    limits the size instead.
 
-    Returns
-    -------
-    callable
-        Function with the arguments of `func`, in which each batched tensor has one more dim.
+    Returns: Function with the arguments of `func`, in which each batched tensor has one more dim.
     """
     Number(1, whole=True, advice="pass chunks=2").expect("chunk_vmap", chunks=chunks)
 

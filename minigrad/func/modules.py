@@ -20,41 +20,24 @@ def functional_call(
 ) -> Any:  # fmt: skip
     """Call a module with other values of its parameters and buffers.
 
-    Parameters
-    ----------
-    module : Module
-        Module to call. After the call, the module has its original parameters and buffers again.
-    parameter_and_buffer_dicts : dict of str to Tensor, or tuple of dicts
-        Values by name, such as `dict(module.named_parameters())`. Members that are not in the dicts keep their values.
-        Other names are attributes during the call. All values must be tensors or None.
-        If the call assigns another tensor to a member, such as a new running mean, its dict receives this tensor.
-    args : Any or tuple, optional
-        Positional arguments of the module; a value that is not a tuple is the only argument.
-    kwargs : dict, optional
-        Keyword arguments of the module.
-    tie_weights : bool, default True
-        Whether a value replaces a shared parameter under all of its names.
-    strict : bool, default False
-        Whether every parameter and buffer must have a value, and no other names are allowed.
+    module: Module to call. After the call, the module has its original parameters and buffers again.
+    parameter_and_buffer_dicts (dict of str to Tensor, or tuple of dicts): Values by name, such as
+    `dict(module.named_parameters())`. Members that are not in the dicts keep their values. Other names are attributes
+    during the call. All values must be tensors or None. If the call assigns another tensor to a member, such as a new
+    running mean, its dict receives this tensor.
+    args (Any or tuple): Positional arguments of the module; a value that is not a tuple is the only argument.
+    kwargs (dict): Keyword arguments of the module.
+    tie_weights: Whether a value replaces a shared parameter under all of its names.
+    strict: Whether every parameter and buffer must have a value, and no other names are allowed.
 
-    Returns
-    -------
-    Any
-        The result of the call. Gradients flow to the passed tensors, so `mg.func.grad` and `mg.func.vmap` can transform
-        this call.
+    Returns: The result of the call. Gradients flow to the passed tensors, so `mg.func.grad` and `mg.func.vmap` can
+    transform this call.
 
-    Raises
-    ------
-    DeclarationError
-        If a value, or an attribute that it replaces, is not a tensor.
-    ArgumentError
-        If a name is in two dicts, if names are missing or unknown with `strict`, or if two names of one parameter have
-        different values.
-    AttributeError
-        If a name belongs to a module that does not exist.
+    Raises DeclarationError if a value, or an attribute that it replaces, is not a tensor.
+    Raises ArgumentError if a name is in two dicts, if names are missing or unknown with `strict`, or if two names of
+    one parameter have different values.
+    Raises AttributeError if a name belongs to a module that does not exist.
 
-    Examples
-    --------
     >>> layer = mg.nn.Linear(2, 1)
     >>> zeros = {name: mg.zeros_like(p) for name, p in layer.named_parameters()}
     >>> mg.func.functional_call(layer, zeros, mg.ones(1, 2)).tolist()
@@ -329,15 +312,9 @@ def combine_state_for_ensemble(
 def replace_all_batch_norm_modules_(root: Any) -> Any:
     """Remove the running statistics of all batch normalizations of a module, so that `vmap` can call it.
 
-    Parameters
-    ----------
-    root : Module
-        Module to change, which may itself be a batch normalization.
+    root (Module): Module to change, which may itself be a batch normalization.
 
-    Returns
-    -------
-    Module
-        The same module. Its batch normalizations use the statistics of their batch, also in evaluation.
+    Returns (Module): The same module. Its batch normalizations use the statistics of their batch, also in evaluation.
     """
     for module in root.modules():
         if hasattr(module, "_forget_running_stats"):

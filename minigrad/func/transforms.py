@@ -65,28 +65,15 @@ def value_and_gradient(
 def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """Return a function that computes the gradient of the scalar-valued function `func`.
 
-    Parameters
-    ----------
-    func : callable
-        Function of tensors, or of nested tuples, lists and dicts of them. It must return a floating scalar.
-    argnums : int or sequence of int, default 0
-        Positional arguments to differentiate with respect to.
-    has_aux : bool, default False
-        Whether func returns (scalar, aux); then the new function returns (gradient, aux).
+    func: Function of tensors, or of nested tuples, lists and dicts of them. It must return a floating scalar.
+    argnums: Positional arguments to differentiate with respect to.
+    has_aux: Whether func returns (scalar, aux); then the new function returns (gradient, aux).
 
-    Returns
-    -------
-    callable
-        Function with the arguments of `func`. Its result is nested like the argument, or for several argnums it is a
-        tuple with one entry per argument. If the scalar does not depend on an input, the gradient is zeros.
+    Returns: Function with the arguments of `func`. Its result is nested like the argument, or for several argnums it is
+    a tuple with one entry per argument. If the scalar does not depend on an input, the gradient is zeros.
 
-    Raises
-    ------
-    GradientError
-        In a call of the new function, if `func` does not return a floating scalar.
+    Raises GradientError in a call of the new function, if `func` does not return a floating scalar.
 
-    Examples
-    --------
     >>> mg.func.grad(lambda x: (x * x).sum())(mg.tensor([1.0, 2.0])).tolist()
     [2.0, 4.0]
     """
@@ -188,25 +175,14 @@ def jvp(
 ) -> tuple[Any, ...]:
     """Return (output, tangent of the output) of func at the primals along the tangents; with has_aux, also aux.
 
-    Parameters
-    ----------
-    func : callable
-        Function of tensors, or of nested tuples, lists and dicts of them.
-    primals, tangents : tuple
-        One entry per argument of `func`; both tuples are nested in the same way.
-    strict : bool, default False
-        Whether to raise GradientError if an output does not depend on the primals, instead of returning a tangent of
-        zeros.
+    func: Function of tensors, or of nested tuples, lists and dicts of them.
+    primals and tangents (tuple): One entry per argument of `func`; both tuples are nested in the same way.
+    strict: Whether to raise GradientError if an output does not depend on the primals, instead of returning a tangent
+    of zeros.
 
-    Returns
-    -------
-    tuple
-        (output, tangent), or (output, tangent, aux).
+    Returns (tuple): (output, tangent), or (output, tangent, aux).
 
-    Raises
-    ------
-    GradientError
-        If an output does not depend on the primals and `strict` is True.
+    Raises GradientError if an output does not depend on the primals and `strict` is True.
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or not primals:
         raise ArgumentError(
@@ -249,17 +225,10 @@ def split(name: str, transform: DualTransform, func: Function, y: Any, strict: b
 def hvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     """Compute the product of the Hessian of the scalar-valued `func` with the tangents, without computing the Hessian.
 
-    Parameters
-    ----------
-    func : callable
-        Function that returns a floating scalar.
-    primals, tangents : tuple
-        One entry per argument of `func`; both tuples are nested in the same way.
+    func: Function that returns a floating scalar.
+    primals and tangents (tuple): One entry per argument of `func`; both tuples are nested in the same way.
 
-    Returns
-    -------
-    Any
-        The product, nested like the argument, or for several arguments a tuple with one entry per argument.
+    Returns: The product, nested like the argument, or for several arguments a tuple with one entry per argument.
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or not primals:
         raise ArgumentError(

@@ -90,8 +90,6 @@ def tree_map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
     Tuples, named tuples, lists and dicts are traversed to any depth; every other object is a leaf.
     Raises ArgumentError if one of `others` is not nested like `value`.
 
-    Examples
-    --------
     >>> tree_map(lambda x, g: x - g, {"a": 3.0, "b": [1.0, 2.0]}, {"a": 1.0, "b": [0.5, 0.5]})
     {'a': 2.0, 'b': [0.5, 1.5]}
     """

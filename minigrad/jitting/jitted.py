@@ -199,12 +199,9 @@ class Jitted:
     def report(self) -> str:
         """Return the size of each program as text.
 
-        Returns
-        -------
-        str
-            For each program, the text has a line with its arguments, its kernels and its memory, and a line for each
-            reason why some launches share no loop.  Last, there is a line for each program that was recorded because no
-            earlier program could run any more for arguments of the same kind, with the cause.
+        Returns: For each program, the text has a line with its arguments, its kernels and its memory, and a line for
+        each reason why some launches share no loop.  Last, there is a line for each program that was recorded because
+        no earlier program could run any more for arguments of the same kind, with the cause.
         """
         lines = [f"{kind}: {entry.report()}" for kind, entry in self.kinds()]
         return "\n".join([*lines, *[f"recorded again after a change of {each}" for each in self.again]]) or NO_PROGRAM
@@ -212,11 +209,8 @@ class Jitted:
     def memory(self) -> str:
         """Return the position of each temporary in the memory that a call allocates, as text.
 
-        Returns
-        -------
-        str
-            One line per temporary: its offset and its size in bytes, a bar of the launches that use it, and the line of
-            the function that made it.
+        Returns: One line per temporary: its offset and its size in bytes, a bar of the launches that use it, and the
+        line of the function that made it.
         """
         tapes = [(kind + name, tape) for kind, entry in self.kinds() for name, tape in entry.tapes()]
         return report_of(tapes) or NO_PROGRAM
@@ -224,16 +218,11 @@ class Jitted:
     def source(self) -> str:
         """Return the program that ran last as a Python module of plain loops.
 
-        Returns
-        -------
-        str
-            Module with a function `run` of NumPy arrays.  `run` computes the same numbers as the program, except for
-            rounding errors from another order of sums.  A comment above each loop shows the line of the jitted
-            function.  If the results have a graph, the module also has a function `back`, which computes the gradients
-            that a backward pass from all results computes.
+        Returns: Module with a function `run` of NumPy arrays.  `run` computes the same numbers as the program, except
+        for rounding errors from another order of sums.  A comment above each loop shows the line of the jitted
+        function.  If the results have a graph, the module also has a function `back`, which computes the gradients that
+        a backward pass from all results computes.
 
-        Notes
-        -----
         Convolutions, random numbers, 16-bit floats and other requests without loops are calls of `launch`; steps of
         optimizers are calls of `host`.  Pass `launch=step.launch` and `host=step.host` to such a `run`, where `step` is
         the jitted function.  A module without such calls does not import minigrad.
@@ -245,22 +234,16 @@ class Jitted:
     def graph(self) -> Any:
         """Draw the program that ran last: one box per launch, and an arrow for each memory between two launches.
 
-        Returns
-        -------
-        Graph
-            Picture of `mg.viz.program`, which can be saved to a file: `step.graph().save("step.html")`.
+        Returns (Graph): Picture of `mg.viz.program`, which can be saved to a file: `step.graph().save("step.html")`.
         """
         return defined_above("viz.program", "program")(self)
 
     def launch(self, k: int, *arrays: Any) -> None:
         """Run one launch on NumPy arrays, as the text of `source` calls it.
 
-        Parameters
-        ----------
-        k : int
-            Position of the launch in the program that ran last.
-        *arrays : ndarray
-            Arrays of the shapes that the text of `source` shows; the results are written into these arrays.
+        k: Position of the launch in the program that ran last.
+        arrays (ndarray): Arrays of the shapes that the text of `source` shows; the results are written into these
+        arrays.
         """
         from minigrad.jitting.replay import launch
 
@@ -269,15 +252,9 @@ class Jitted:
     def host(self, k: int, *arrays: Any) -> None:
         """Run one step of an optimizer or of a schedule, as the text of `source` calls it.
 
-        Parameters
-        ----------
-        k : int
-            Position of the step in the program that ran last.
-        *arrays : ndarray
-            Gradients, and the memory of the outside tensors, which the step writes.
+        k: Position of the step in the program that ran last.
+        arrays (ndarray): Gradients, and the memory of the outside tensors, which the step writes.
 
-        Notes
-        -----
         The step changes the tensors of the program: before the step, they are set to the values of the arrays.
         """
         from minigrad.jitting.replay import host

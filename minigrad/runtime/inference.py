@@ -38,15 +38,9 @@ def is_inference_mode_enabled() -> bool:
 def is_inference(input: Tensor) -> bool:
     """Return whether a tensor was computed under `inference_mode`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Any tensor.
+    input: Any tensor.
 
-    Returns
-    -------
-    bool
-        True for a result of the mode that is not a view of a tensor from outside.
+    Returns: True for a result of the mode that is not a view of a tensor from outside.
     """
     return isinstance(input.storage, InferenceStorage)
 

@@ -109,10 +109,7 @@ class _GradMode:
 class no_grad(_GradMode):
     """Record nothing in this block, or in the decorated function.
 
-    Parameters
-    ----------
-    function : function, optional
-        Function to decorate: `@no_grad` is the same as `@no_grad()`.
+    function: Function to decorate: `@no_grad` is the same as `@no_grad()`.
     """
 
     enabled = False
@@ -121,10 +118,7 @@ class no_grad(_GradMode):
 class enable_grad(_GradMode):
     """Record ops again inside a `no_grad` block, or in the decorated function.
 
-    Parameters
-    ----------
-    function : function, optional
-        Function to decorate: `@enable_grad` is the same as `@enable_grad()`.
+    function: Function to decorate: `@enable_grad` is the same as `@enable_grad()`.
     """
 
     enabled = True
