@@ -185,7 +185,7 @@ def apply_(x: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 
     The function runs in Python, so this is slow, and no gradient flows through it.
     """
-    return refilled(x, [callable(value) for value in numbers_in(x)])
+    return mapped("apply_", callable, x)
 
 
 def map_(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
@@ -193,8 +193,7 @@ def map_(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tens
 
     `tensor` is broadcast to the shape of x.
     """
-    others = numbers_in(tensor.expand(x.shape))
-    return refilled(x, [callable(*values) for values in zip(numbers_in(x), others, strict=True)])
+    return mapped("map_", callable, x, tensor)
 
 
 def map2_(x: Tensor, x1: Tensor, x2: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
@@ -202,8 +201,18 @@ def map2_(x: Tensor, x1: Tensor, x2: Tensor, callable: Callable[[Any, Any, Any],
 
     callable: a function of three Python numbers; see `map_`.
     """
-    others = [numbers_in(each.expand(x.shape)) for each in (x1, x2)]
-    return refilled(x, [callable(*values) for values in zip(numbers_in(x), *others, strict=True)])
+    return mapped("map2_", callable, x, x1, x2)
+
+
+def mapped(name: str, function: Callable[..., Any], x: Tensor, *others: Tensor) -> Tensor:
+    """Replace each element by `function` of it and of the elements of other tensors, which do not have gradients."""
+    for each in (x, *others):
+        if each.requires_grad:
+            raise GradientError(
+                f"{name}: expected tensors that do not require gradients, got {describe(each)}; pass x.detach()", op=name
+            )
+    columns = [numbers_in(each.expand(x.shape)) for each in (x, *others)]
+    return refilled(x, [function(*values) for values in zip(*columns, strict=True)])
 
 
 def numbers_in(x: Tensor) -> Any:

@@ -179,8 +179,7 @@ class Storage(Block):
 
     def read_as(self, dtype: DType) -> Storage:
         """Return the storage for elements of a dtype: the bytes of other elements are read as such elements."""
-        bytes_of_others = self.dtype is uint8 and self.memory is not self
-        return self.seen_as(dtype) if bytes_of_others and self.numel % dtype.itemsize == 0 else self
+        return self.seen_as(dtype) if self.dtype is uint8 and self.numel % dtype.itemsize == 0 else self
 
     def clone(self) -> Storage:
         """Return a copy of a storage on the host."""

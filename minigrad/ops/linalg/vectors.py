@@ -14,7 +14,7 @@ from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.forms import apart
 from minigrad.declare.names import LINALG
 from minigrad.declare.rules import each, number
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import zeros_like
@@ -186,7 +186,18 @@ def addr(
     input: Tensor, vec1: Annotated[Tensor, Ndim(1)], vec2: Annotated[Tensor, Ndim(1)], *, beta: Factor = 1,
     alpha: Factor = 1,
 ) -> Tensor:  # fmt: skip
-    """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
+    """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`.
+
+    The factors of integers must be ints, and those of numbers cannot be booleans.
+    """
+    dtypes = {input.dtype, vec1.dtype, vec2.dtype}
+    inexact = any(each.is_inexact for each in dtypes)
+    for name, factor in (("alpha", alpha), ("beta", beta)):
+        if (isinstance(factor, bool) and dtypes != {bool_}) or (isinstance(factor, float) and not inexact):
+            raise DTypeError(
+                f"addr: {name} must be a number of the kind of the operands, got {factor} for {describe(input)}, "
+                f"{describe(vec1)} and {describe(vec2)}; pass {name}={int(factor)}, for example", op="addr",
+            )  # fmt: skip
     column, row = vec1.unsqueeze(1), vec2.unsqueeze(0)
     if input.dtype is vec1.dtype is vec2.dtype is bool_:  # sums and products of booleans are "or" and "and"
         product = logical_and(column, row)
