@@ -131,6 +131,10 @@ def fill_(x: Tensor, value: float) -> Tensor:
         assignment.copy_into(x, value, "fill_", x)
         return x
     whole, x = x, unrepeated(x, None)[0]
+    if not x.layout.is_contiguous and x.layout.may_overlap_itself():  # windows: one after another, from the last dim
+        for part in x.unbind(min(range(x.ndim), key=lambda d: (x.shape[d] == 1, x.shape[d]))):  # type: ignore[attr-defined]
+            fill_(part, value)
+        return whole
     check_writable("fill_", x)
     scalar = item(value) if isinstance(value, Tensor) else value
     creation.expect_numbers("fill_", value=scalar)

@@ -51,8 +51,9 @@ class Storage(Block):
     """
 
     # `others`: weak references to the storages over this memory with another dtype, by dtype; set by `seen_as`.
-    __slots__ = ("__weakref__", "device", "dtype", "keeper", "others", "tracked", "version")
+    __slots__ = ("__weakref__", "device", "dtype", "file", "keeper", "others", "tracked", "version")
     others: dict[DType, Any]
+    file: str  # the path of a file whose memory is shared; set by `from_file`
 
     def __init__(
         self, buffer: Any, dtype: DType, device: Device, allocator: Allocator | None = None, numel: int | None = None
@@ -147,7 +148,15 @@ class Storage(Block):
                 nbytes=size,
             )
         mapped = np.memmap(path, wanted.storage, "r+" if shared else "c", shape=(needed // wanted.itemsize,))
-        return Storage.from_buffer(mapped, wanted)
+        storage = Storage.from_buffer(mapped, wanted)
+        if shared:
+            storage.file = os.fspath(path)
+        return storage
+
+    @property
+    def filename(self) -> str | None:
+        """The path of the file that writes change, or None."""
+        return getattr(self.memory, "file", None)
 
     @property
     def numel(self) -> int:
