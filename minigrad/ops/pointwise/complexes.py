@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from minigrad.core.conditions import Wide
 from minigrad.core.op import Op, Spec
 from minigrad.declare.decorators import composed, elementwise
-from minigrad.declare.rules import Pair, common, float_to_real, joint, promote
+from minigrad.declare.rules import Pair, float_to_real, joint, promote
+from minigrad.errors import DTypeError
 from minigrad.ops.pointwise.arithmetic import abs as magnitude_of
 from minigrad.ops.pointwise.arithmetic import mul, sign
 from minigrad.ops.pointwise.compare import where
@@ -25,7 +26,12 @@ def complex_of(op: Op, specs: Sequence[Spec]) -> Pair:
     """Return the complex dtype whose parts have the dtype of both operands, float32 or float64."""
     for name, spec in zip(op.operands, specs):
         Wide.expect(op.label, **{name: spec})
-    dtype = common(specs)
+    if specs[0].dtype is not specs[1].dtype:
+        raise DTypeError(
+            f"{op.label}: {op.operands[0]} and {op.operands[1]} must have the same dtype, got {specs[0]!r} and "
+            f"{specs[1]!r}; convert one of them with .to(...)", op=op.label,
+        )  # fmt: skip
+    dtype = specs[0].dtype
     return dtype.to_complex().compute, dtype.to_complex()
 
 
