@@ -100,8 +100,9 @@ def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
 
 def sharing(data: Tensor | Storage, dtype: Any, device: Any) -> Tensor:
     """Return a tensor over the memory of another tensor or of a storage, in its dtype, for the old constructors."""
-    x = data
-    if isinstance(data, Storage):
+    if isinstance(data, Tensor):
+        x: Any = data
+    else:
         storage = data.read_as(dtype)
         x = Tensor(storage, Layout.contiguous((storage.numel,)))
     if x.dtype is not dtype or (device is not None and x.device.kind != as_device(device).kind):
@@ -109,7 +110,8 @@ def sharing(data: Tensor | Storage, dtype: Any, device: Any) -> Tensor:
             f"Tensor: expected a tensor or a storage of {dtype}, got {describe(x)} on {x.device}; convert it with "
             f".to(mg.{dtype})"
         )
-    return x.view_as(x)  # type: ignore[attr-defined]
+    y: Tensor = x.view_as(x)
+    return y
 
 
 def constructed(args: Sequence[Any]) -> tuple[Layout, Storage]:

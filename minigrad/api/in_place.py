@@ -132,7 +132,7 @@ def fill_(x: Tensor, value: float) -> Tensor:
         return x
     whole, x = x, unrepeated(x, None)[0]
     if not x.layout.is_contiguous and x.layout.may_overlap_itself():  # windows: one after another, from the last dim
-        for part in x.unbind(min(range(x.ndim), key=lambda d: (x.shape[d] == 1, x.shape[d]))):  # type: ignore[attr-defined]
+        for part in x.unbind(min(range(x.ndim), key=lambda d: (x.shape[d] == 1, x.shape[d]))):
             fill_(part, value)
         return whole
     check_writable("fill_", x)
@@ -213,7 +213,8 @@ def mapped(name: str, function: Callable[..., Any], x: Tensor, *others: Tensor) 
     for each in (x, *others):
         if each.requires_grad:
             raise GradientError(
-                f"{name}: expected tensors that do not require gradients, got {describe(each)}; pass x.detach()", op=name
+                f"{name}: expected tensors that do not require gradients, got {describe(each)}; pass x.detach()",
+                op=name,
             )
     columns = [numbers_in(each.expand(x.shape)) for each in (x, *others)]
     return refilled(x, [function(*values) for values in zip(*columns, strict=True)])

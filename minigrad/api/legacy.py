@@ -137,7 +137,8 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     for name, flag in (("mode", mode), ("warn_only", warn_only)):
         if not isinstance(flag, bool):
             raise ArgumentTypeError(
-                f"use_deterministic_algorithms: {name} must be True or False, got {flag!r}; pass {name}=True, for example"
+                f"use_deterministic_algorithms: {name} must be True or False, got {flag!r}; pass {name}=True, for "
+                "example"
             )
     deterministic.set(enabled=mode, warn_only=warn_only)
 

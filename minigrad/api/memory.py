@@ -14,10 +14,10 @@ import numpy as np
 
 from minigrad.api.in_place import METHODS
 from minigrad.api.interop.arrays import from_dlpack
+from minigrad.core.conditions import Ndim
 from minigrad.core.device import CPU
 from minigrad.core.dtype import as_dtype, default_float, float64
 from minigrad.core.layout import Layout
-from minigrad.core.conditions import Ndim
 from minigrad.core.roles import Number, read_flag
 from minigrad.core.shape import as_shape, normalize_dim
 from minigrad.core.storage import Storage

@@ -398,8 +398,8 @@ def dist(x: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 
 FUNCTIONS = (
-    size, dim, dim_order, stride, storage_offset, untyped_storage, element_size, is_floating_point, type, type_as, cpu, cuda,
-    pin_memory,
+    size, dim, dim_order, stride, storage_offset, untyped_storage, element_size, is_floating_point, type, type_as, cpu,
+    cuda, pin_memory,
     is_pinned, view_as, reshape_as, expand_as, sum_to_size, get_device, resize_, resize_as_, set_, share_memory_, norm,
     dist, is_complex, is_nonzero, is_same_size, is_signed, is_set_to, record_stream,
     *[same(name) for name in ("resolve_neg", "to_dense")],

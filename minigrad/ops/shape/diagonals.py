@@ -154,9 +154,10 @@ def meshgrid(
     """
     if any(x.dtype is not tensors[0].dtype for x in tensors):
         raise DTypeError(
-            f"meshgrid: all vectors must have the same dtype, got {', '.join(map(describe, tensors))}; convert them with "
-            ".to(...)", op="meshgrid",
-        )  # fmt: skip
+            f"meshgrid: all vectors must have the same dtype, got {', '.join(map(describe, tensors))}; convert them "
+            "with .to(...)",
+            op="meshgrid",
+        )
     shape = tuple([x.numel() for x in tensors])
     ones = (1,) * len(shape)
     grids = [expand(reshape(x, (*ones[:d], -1 if x.numel() else 0, *ones[d + 1 :])), shape=shape)
