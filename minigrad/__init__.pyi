@@ -9,36 +9,36 @@ from minigrad.core.dtype import DType as DType
 from minigrad.runtime.tensor import Tensor as Tensor
 from minigrad.core.allocator import Allocator as Allocator
 from minigrad.errors import ArgumentError as ArgumentError
-from minigrad.api.legacy import BFloat16Tensor as BFloat16Tensor
+from minigrad.api.constructors import BFloat16Tensor as BFloat16Tensor
 from minigrad.backends.base import Backend as Backend
 from minigrad.runtime.graph import BackpropOp as BackpropOp
-from minigrad.api.legacy import BoolTensor as BoolTensor
-from minigrad.api.legacy import ByteTensor as ByteTensor
-from minigrad.api.legacy import CharTensor as CharTensor
+from minigrad.api.constructors import BoolTensor as BoolTensor
+from minigrad.api.constructors import ByteTensor as ByteTensor
+from minigrad.api.constructors import CharTensor as CharTensor
 from minigrad.api.files.checkpoints import Checkpoint as Checkpoint
 from minigrad.errors import DTypeError as DTypeError
 from minigrad.errors import DeclarationError as DeclarationError
 from minigrad.core.device import Device as Device
 from minigrad.errors import DeviceError as DeviceError
-from minigrad.api.legacy import DoubleTensor as DoubleTensor
+from minigrad.api.constructors import DoubleTensor as DoubleTensor
 from minigrad.errors import FileError as FileError
-from minigrad.api.legacy import FloatTensor as FloatTensor
+from minigrad.api.constructors import FloatTensor as FloatTensor
 from minigrad.autodiff.function import Function as Function
 from minigrad.ops.generators import Generator as Generator
 from minigrad.amp.grad_scaler import GradScaler as GradScaler
 from minigrad.errors import GradientError as GradientError
 from minigrad.errors import GroupError as GroupError
-from minigrad.api.legacy import HalfTensor as HalfTensor
+from minigrad.api.constructors import HalfTensor as HalfTensor
 from minigrad.errors import IndexOutOfRange as IndexOutOfRange
-from minigrad.api.legacy import IntTensor as IntTensor
+from minigrad.api.constructors import IntTensor as IntTensor
 from minigrad.errors import KernelError as KernelError
 from minigrad.core.layout import Layout as Layout
-from minigrad.api.legacy import LongTensor as LongTensor
+from minigrad.api.constructors import LongTensor as LongTensor
 from minigrad.core.allocator import MemoryStats as MemoryStats
 from minigrad.errors import MinigradError as MinigradError
 from minigrad.errors import RecordingError as RecordingError
 from minigrad.errors import ShapeError as ShapeError
-from minigrad.api.legacy import ShortTensor as ShortTensor
+from minigrad.api.constructors import ShortTensor as ShortTensor
 from minigrad.core.shape import Size as Size
 from minigrad.errors import StateError as StateError
 from minigrad.core.storage import Storage as Storage
@@ -203,7 +203,7 @@ def arctanh_(input: Tensor) -> Tensor:
     """Apply `atanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def are_deterministic_algorithms_enabled() -> builtins.bool:
-    """Return True, always; see `use_deterministic_algorithms`."""
+    """Return the mode that `use_deterministic_algorithms` has set; results are deterministic in both modes."""
 
 def argmax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the position of the largest element, of all elements or along `dim`, in int64."""
@@ -774,7 +774,7 @@ def get_default_dtype() -> DType:
     """Return the dtype to which Python floats are converted, and of new float tensors without a given dtype."""
 
 def get_deterministic_debug_mode() -> builtins.int:
-    """Return 2, always, which stands for deterministic results; see `use_deterministic_algorithms`."""
+    """Return 0 without deterministic algorithms, 1 with `warn_only`, and otherwise 2."""
 
 def get_device(x: Tensor) -> builtins.int:
     """Return the index of the tensor's CUDA device, or -1 for a tensor on the CPU."""
@@ -908,7 +908,7 @@ def is_conj(x: Tensor) -> builtins.bool:
     """Return False: there is no such tensor."""
 
 def is_deterministic_algorithms_warn_only_enabled() -> builtins.bool:
-    """Return False, always; see `use_deterministic_algorithms`."""
+    """Return the value of `warn_only` that `use_deterministic_algorithms` has set."""
 
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Return whether the dtype is a float."""
@@ -1088,6 +1088,9 @@ long: DType
 
 def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input < other."""
+
+def lu(A: Tensor, pivot: builtins.bool = ..., get_infos: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    """Return (LU, pivots) as `mg.linalg.lu_factor`, or with `get_infos` (LU, pivots, info) as `lu_factor_ex`."""
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the solutions of systems from the factors of `mg.linalg.lu_factor`, as `mg.linalg.lu_solve`."""
@@ -1489,7 +1492,7 @@ def set_default_tensor_type(t: Any) -> None:
     """Set the default float to the dtype of an old constructor, such as `mg.DoubleTensor` or its name."""
 
 def set_deterministic_debug_mode(debug_mode: builtins.int | builtins.str) -> None:
-    """Accept PyTorch's setting without effect; see `use_deterministic_algorithms`."""
+    """Call `use_deterministic_algorithms` for a mode: 0 or "default", 1 or "warn", 2 or "error"."""
 
 def set_float32_matmul_precision(precision: builtins.str) -> None:
     """Accept PyTorch's setting without effect: products of float32 always have the precision of float32."""
@@ -1761,7 +1764,7 @@ def unsqueeze_copy(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...
     """Return a copy of the result of `unsqueeze`, in separate memory."""
 
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = ...) -> None:
-    """Accept PyTorch's setting without effect."""
+    """Fill uninitialized memory, if mode is True and `mg.utils.deterministic.fill_uninitialized_memory` is True."""
 
 def vander(x: Tensor, N: builtins.int | None = ..., increasing: builtins.bool = ...) -> Tensor:
     """Return the matrix of the powers of the elements of a vector, one power per column."""

@@ -24,7 +24,8 @@ WRITTEN_OTHERWISE = {"apply_", "copy_", "detach_", "fill_", "fill_diagonal_", "m
 TWINS = ("_with", "_along", "_exact", "_between", "_nd")
 # Names of PyTorch that look like those of inner ops.
 PYTORCHS = {"constant_pad_nd", "split_with_sizes", "split_with_sizes_copy", "take_along_dim", "unsafe_split_with_sizes",
-            "triplet_margin_with_distance_loss", "binary_cross_entropy_with_logits"}  # fmt: skip
+            "triplet_margin_with_distance_loss", "binary_cross_entropy_with_logits",
+            *(name for name in dir(mg.nn.functional) if name.endswith("_with_indices"))}  # fmt: skip
 
 
 def tensor(data: Any, dtype: Any = None) -> Any:

@@ -16,9 +16,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from minigrad.core.shape import INTS, as_int, as_shape, normalize_dim, normalize_dims
-from minigrad.errors import ArgumentError, ArgumentTypeError, MinigradError
+from minigrad.errors import ArgumentError, ArgumentTypeError, MinigradError, ShapeError
 
 Read = Callable[[Any, str, str, Sequence[Any]], Any]
+MOST_DIMS = 64  # of an operand whose dims are reduced
 Shift = Callable[[Any, tuple[int, ...], int], Any]
 
 
@@ -68,6 +69,12 @@ def _one_dim(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | N
 
 def _dims(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int, ...]:
     x = operands[0]
+    if value is not None and x.ndim > MOST_DIMS:
+        raise ShapeError(
+            f"{op}: a dim can be named for at most {MOST_DIMS} dims, as in PyTorch, got {x.ndim} dims; omit dim, or "
+            "reshape the input",
+            op=op,
+        )
     result = normalize_dims(value, x.ndim or (value is not None and 1), op, x)
     return result if x.ndim else ()
 

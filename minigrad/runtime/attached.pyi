@@ -788,6 +788,9 @@ class Attached:
     def dim(self, dim: builtins.int | None = ...) -> builtins.int:
         """Return the number of dims; with the argument `dim`, return the length of that dim, as in candle."""
 
+    def dim_order(self, *, ambiguity_check: builtins.bool | builtins.list[Any] = ...) -> builtins.tuple[builtins.int, ...]:
+        """Return the dims from that with the largest stride to that with the smallest."""
+
     @property
     def dims(self) -> builtins.tuple[builtins.int, ...]:
         """Sizes of the dims; `()` for a scalar."""
@@ -1455,6 +1458,9 @@ class Attached:
 
     def lt_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `lt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
+    def lu(self, pivot: builtins.bool = ..., get_infos: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+        """Return (LU, pivots) as `mg.linalg.lu_factor`, or with `get_infos` (LU, pivots, info) as `lu_factor_ex`."""
 
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the solutions of systems from the factors of `mg.linalg.lu_factor`, as `mg.linalg.lu_solve`."""

@@ -19,7 +19,7 @@ from minigrad.core.shape import as_int, as_shape, broadcast_shapes
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
 from minigrad.ops.casting import cast, clone, rearrange
-from minigrad.ops.creation import arange, tensor
+from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.assignment import located
 from minigrad.ops.indexing.gathering import gather, index_add, index_copy, index_select, scatter_put
 from minigrad.ops.indexing.masks import nonzero
@@ -55,18 +55,15 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: OneDim = None) -> Tensor
 
 @composed(out=False)
 def repeat_interleave(
-    input: Tensor, repeats: Tensor | int | None = None, dim: OneDim = None, *, output_size: int | None = None
+    input: Tensor, repeats: Tensor | int, dim: OneDim = None, *, output_size: int | None = None
 ) -> Tensor:
     """Repeat each element along `dim`; the copies of an element are next to each other.
 
-    Without a dim, the input is flattened first.  With a single tensor of counts, the elements are their positions.
+    Without a dim, the input is flattened first.
     repeats: the number of copies, as an int for all elements, or as an integer tensor with one count per element.
     output_size: the length of the result along `dim`, which is checked; by default it is the sum of the counts.
     Gradient: for each element, the sum of g over its copies.
     """
-    if repeats is None:
-        Ndim(1).expect("repeat_interleave", input=input)
-        input, repeats = arange(input.shape[0], device=input.device), input
     x, d = (reshape(input, input.numel()), 0) if dim is None else (input, dim)
     Ndim(least=1).expect("repeat_interleave", input=x)
     n = x.shape[d]

@@ -98,7 +98,7 @@ def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Label
             "equation first",
             op="einsum",
         )
-    # A space inside of an ellipsis stays, as a letter that does not exist.
+    # A space inside an ellipsis stays, as a letter that does not exist.
     left, arrow, result = re.sub(r"(?<![.]) +| +(?![.])", "", equation).partition("->")
     parts = left.split(",")
     if len(parts) != len(operands):
