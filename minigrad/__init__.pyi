@@ -822,6 +822,9 @@ def hann_window(window_length: builtins.int, periodic: builtins.bool = ..., *, d
 def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input where |input| > lambd, otherwise 0; nan stays nan."""
 
+def hash_tensor(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, keepdim: builtins.bool = ..., mode: builtins.int = ..., out: Tensor | None = ...) -> Tensor:
+    """Return the exclusive or of the bits of the elements over `dim`, in uint64; not differentiable."""
+
 def heaviside(input: Tensor | builtins.float, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the Heaviside step function: 0 for input < 0, 1 for input > 0, `values` at 0, and 0 for nan."""
 

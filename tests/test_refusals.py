@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from cases import over
 
@@ -184,6 +185,40 @@ def test_calls_that_pytorch_allows_have_a_result() -> None:
     points = mg.tensor([0.0, 1e-9], dtype=mg.float64, device="reference")
     slope = mg.gradient(mg.tensor([1.0, 1.5], device="reference"), spacing=[points])[0]
     assert slope.dtype is mg.float64 and slope[0].item() == pytest.approx(5e8)
+
+
+def test_the_hash_of_a_tensor_is_the_exclusive_or_of_its_bits() -> None:
+    rows = mg.tensor([[1, 2], [7, 4], [-1, 1]], device="reference")
+    assert rows.hash_tensor(0).tolist() == [2**64 - 1 - (1 ^ 7), 2 ^ 4 ^ 1] and mg.hash_tensor(rows).dtype is mg.uint64
+    assert mg.hash_tensor(rows, 1, keepdim=True).tolist() == [[3], [3], [2**64 - 2]]
+    bits = int(np.array(1.5).view(np.uint64)) ^ int(np.array(-2.0).view(np.uint64))
+    assert mg.hash_tensor(mg.tensor([1.5, -2.0], dtype=mg.float16, device="reference")).item() == bits
+    with pytest.raises(ShapeError, match="must have an element along"):
+        mg.hash_tensor(ones(0, 2), 0)
+
+
+def test_dims_of_a_reduction_can_be_named_up_to_64() -> None:
+    x = mg.ones([1] * 65, device="reference")
+    assert x.sum().item() == 1.0
+    for call in (lambda: x.sum(0), lambda: x.amax(-1), lambda: x.var(1), lambda: x.norm(2, 0)):
+        with pytest.raises(ShapeError, match="at most 64 dims"):
+            call()
+
+
+def test_dtype_and_out_must_agree() -> None:
+    def wide(*shape: int) -> mg.Tensor:
+        return mg.empty(*shape, dtype=mg.float64, device="reference")
+
+    for call in (
+        lambda: ones(2).sum(0, dtype=mg.float32, out=wide()),
+        lambda: mg.cumsum(ones(2), 0, dtype=mg.float32, out=wide(2)),
+        lambda: mg.norm(ones(2), 2, dtype=mg.float32, out=wide()),
+        lambda: mg.zeros(2, dtype=mg.float32, out=wide(2)),
+        lambda: mg.arange(2, dtype=mg.float32, out=wide(2)),
+    ):
+        with pytest.raises(DTypeError, match=r"dtype is float32, and out is float64\(.*\); omit dtype"):
+            call()
+    assert mg.sum(ones(2), 0, dtype=mg.float64, out=wide()).item() == 2.0
 
 
 def test_lu_is_the_name_of_lu_factor_in_older_scripts() -> None:

@@ -113,7 +113,10 @@ def with_indices(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, return_indices=True, **kwargs)
 
     pooled.__name__ = pooled.__qualname__ = f"{function.__name__}_with_indices"
-    pooled.__doc__ = f"Return the values and the indices of `{function.__name__}` with return_indices=True."
+    pooled.__doc__ = (
+        f"Return the values and the indices of `{function.__name__}` with return_indices=True.\n\n"
+        "input: the signals, images or volumes; the other parameters are those of this function."
+    )
     return pooled
 
 

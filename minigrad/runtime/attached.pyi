@@ -1073,6 +1073,9 @@ class Attached:
     def hardtanh_(self, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ...) -> Tensor:
         """Apply `hardtanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
+    def hash_tensor(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, keepdim: builtins.bool = ..., mode: builtins.int = ..., out: Tensor | None = ...) -> Tensor:
+        """Return the exclusive or of the bits of the elements over `dim`, in uint64; not differentiable."""
+
     def heaviside(self, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the Heaviside step function: 0 for input < 0, 1 for input > 0, `values` at 0, and 0 for nan."""
 

@@ -84,8 +84,8 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 @composed(of=triangles.factors)
 def lu(A: Tensor, pivot: Flag = True, get_infos: Flag = False) -> Any:
     """Return (LU, pivots) as `mg.linalg.lu_factor`, or with `get_infos` (LU, pivots, info) as `lu_factor_ex`."""
-    found = systems.lu_factor_ex(A, pivot=pivot)
-    return found if get_infos else LU_RESULT(*found[:2])
+    LU, pivots, info = systems.lu_factor_ex(A, pivot=pivot)
+    return (LU, pivots, info) if get_infos else LU_RESULT(LU, pivots)
 
 
 @composed(of=triangles.reflections)

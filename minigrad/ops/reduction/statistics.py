@@ -337,7 +337,7 @@ def hash_tensor(
     """Return the exclusive or of the bits of the elements over `dim`, in uint64; not differentiable.
 
     Floats are read as float64, and booleans and integers as int64, so equal elements have equal bits.
-    mode: 0, the only kind of hash.
+    input: numbers or booleans, of any shape.  mode: 0, the only kind of hash.
     Raises ShapeError if there is no element along one of the dims.
     """
     expect_elements("hash_tensor", input, dim)
