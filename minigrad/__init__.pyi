@@ -9,36 +9,36 @@ from minigrad.core.dtype import DType as DType
 from minigrad.runtime.tensor import Tensor as Tensor
 from minigrad.core.allocator import Allocator as Allocator
 from minigrad.errors import ArgumentError as ArgumentError
-from minigrad.api.constructors import BFloat16Tensor as BFloat16Tensor
+from minigrad.api.legacy import BFloat16Tensor as BFloat16Tensor
 from minigrad.backends.base import Backend as Backend
 from minigrad.runtime.graph import BackpropOp as BackpropOp
-from minigrad.api.constructors import BoolTensor as BoolTensor
-from minigrad.api.constructors import ByteTensor as ByteTensor
-from minigrad.api.constructors import CharTensor as CharTensor
+from minigrad.api.legacy import BoolTensor as BoolTensor
+from minigrad.api.legacy import ByteTensor as ByteTensor
+from minigrad.api.legacy import CharTensor as CharTensor
 from minigrad.api.files.checkpoints import Checkpoint as Checkpoint
 from minigrad.errors import DTypeError as DTypeError
 from minigrad.errors import DeclarationError as DeclarationError
 from minigrad.core.device import Device as Device
 from minigrad.errors import DeviceError as DeviceError
-from minigrad.api.constructors import DoubleTensor as DoubleTensor
+from minigrad.api.legacy import DoubleTensor as DoubleTensor
 from minigrad.errors import FileError as FileError
-from minigrad.api.constructors import FloatTensor as FloatTensor
+from minigrad.api.legacy import FloatTensor as FloatTensor
 from minigrad.autodiff.function import Function as Function
 from minigrad.ops.generators import Generator as Generator
 from minigrad.amp.grad_scaler import GradScaler as GradScaler
 from minigrad.errors import GradientError as GradientError
 from minigrad.errors import GroupError as GroupError
-from minigrad.api.constructors import HalfTensor as HalfTensor
+from minigrad.api.legacy import HalfTensor as HalfTensor
 from minigrad.errors import IndexOutOfRange as IndexOutOfRange
-from minigrad.api.constructors import IntTensor as IntTensor
+from minigrad.api.legacy import IntTensor as IntTensor
 from minigrad.errors import KernelError as KernelError
 from minigrad.core.layout import Layout as Layout
-from minigrad.api.constructors import LongTensor as LongTensor
+from minigrad.api.legacy import LongTensor as LongTensor
 from minigrad.core.allocator import MemoryStats as MemoryStats
 from minigrad.errors import MinigradError as MinigradError
 from minigrad.errors import RecordingError as RecordingError
 from minigrad.errors import ShapeError as ShapeError
-from minigrad.api.constructors import ShortTensor as ShortTensor
+from minigrad.api.legacy import ShortTensor as ShortTensor
 from minigrad.core.shape import Size as Size
 from minigrad.errors import StateError as StateError
 from minigrad.core.storage import Storage as Storage
@@ -1093,7 +1093,7 @@ def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
     """Return input < other."""
 
 def lu(A: Tensor, pivot: builtins.bool = ..., get_infos: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return (LU, pivots) as `mg.linalg.lu_factor`, or with `get_infos` (LU, pivots, info) as `lu_factor_ex`."""
+    """Return (LU, pivots) as `mg.linalg.lu_factor`, also for singular matrices."""
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the solutions of systems from the factors of `mg.linalg.lu_factor`, as `mg.linalg.lu_solve`."""
@@ -1495,7 +1495,7 @@ def set_default_tensor_type(t: Any) -> None:
     """Set the default float to the dtype of an old constructor, such as `mg.DoubleTensor` or its name."""
 
 def set_deterministic_debug_mode(debug_mode: builtins.int | builtins.str) -> None:
-    """Call `use_deterministic_algorithms` for a mode: 0 or "default", 1 or "warn", 2 or "error"."""
+    """Call `use_deterministic_algorithms` for one of three modes."""
 
 def set_float32_matmul_precision(precision: builtins.str) -> None:
     """Accept PyTorch's setting without effect: products of float32 always have the precision of float32."""

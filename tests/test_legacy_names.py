@@ -283,3 +283,8 @@ def test_the_constructor_takes_any_number_of_lengths() -> None:
 def test_a_singular_matrix_is_a_lin_alg_error() -> None:
     with pytest.raises(mg.linalg.LinAlgError, match="singular"):
         mg.linalg.inv(mg.zeros(2, 2, device="reference"))
+
+
+def test_a_storage_of_a_number_of_elements_or_of_numbers() -> None:
+    assert mg.Storage(np.int64(3)).size() == 3 and mg.Storage(2).dtype is mg.float32
+    assert mg.Storage([1, 2.5]).tolist() == [1.0, 2.5] and mg.FloatTensor(mg.Storage([4.0])).tolist() == [4.0]

@@ -130,11 +130,11 @@ class TensorType(type):
     dtype: dtypes.DType
     device: str
 
-    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> TensorType:
-        """Make the name of a dtype; it cannot be a base class, because its tensors are of the class `Tensor`."""
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
+        """Refuse a base class, because the tensors of a dtype are of the class `Tensor`."""
         if bases:
             raise ArgumentTypeError(f"{name}: {bases[0].__name__} cannot be a base class; derive from mg.Tensor")
-        return super().__new__(mcs, name, bases, namespace)
+        super().__init__(name, bases, namespace)
 
     def __call__(cls, *sizes: Any) -> Tensor:
         """Return a tensor of the dtype, with the lengths of its dims or its data as arguments."""

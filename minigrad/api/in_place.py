@@ -189,7 +189,7 @@ def apply_(x: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 
     The function runs in Python, so this is slow, and no gradient flows through it.
     """
-    return mapped("apply_", callable, x)
+    return refilled_by("apply_", callable, x)
 
 
 def map_(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
@@ -197,7 +197,7 @@ def map_(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tens
 
     `tensor` is broadcast to the shape of x.
     """
-    return mapped("map_", callable, x, tensor)
+    return refilled_by("map_", callable, x, tensor)
 
 
 def map2_(x: Tensor, x1: Tensor, x2: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
@@ -205,10 +205,10 @@ def map2_(x: Tensor, x1: Tensor, x2: Tensor, callable: Callable[[Any, Any, Any],
 
     callable: a function of three Python numbers; see `map_`.
     """
-    return mapped("map2_", callable, x, x1, x2)
+    return refilled_by("map2_", callable, x, x1, x2)
 
 
-def mapped(name: str, function: Callable[..., Any], x: Tensor, *others: Tensor) -> Tensor:
+def refilled_by(name: str, function: Callable[..., Any], x: Tensor, *others: Tensor) -> Tensor:
     """Replace each element by `function` of it and of the elements of other tensors, which do not have gradients."""
     for each in (x, *others):
         if each.requires_grad:

@@ -97,7 +97,12 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """Call `use_deterministic_algorithms` for a mode: 0 or "default", 1 or "warn", 2 or "error".
+    """Call `use_deterministic_algorithms` for one of three modes.
+
+    Parameters
+    ----------
+    debug_mode : int or str
+        0 or "default", 1 or "warn", 2 or "error".
 
     Raises
     ------

@@ -220,6 +220,7 @@ def window(shape: Callable[..., np.ndarray[Any, Any]], doc: str, **defaults: flo
         window_length: int, periodic: bool = True, *args: float, dtype: Any = None, device: Any = None,
         requires_grad: bool = False, layout: Any = None, **named: float,
     ) -> Tensor:  # fmt: skip
+        Number(0, whole=True).read(window_length, name, "window_length", ())
         read_flag(periodic, name, "periodic")
         read_flag(requires_grad, name, "requires_grad")
         kind = default_float() if dtype is None else as_dtype(dtype)

@@ -7,9 +7,10 @@ the buffer returns to its allocator immediately, by reference counting alone.
 
 from __future__ import annotations
 
+import operator
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from sys import getrefcount
 from threading import Lock
 from typing import Any
@@ -56,8 +57,17 @@ class Storage(Block):
     file: str  # the path of a file whose memory is shared; set by `from_file`
 
     def __init__(
-        self, buffer: Any, dtype: DType, device: Device, allocator: Allocator | None = None, numel: int | None = None
-    ) -> None:
+        self, buffer: Any, dtype: DType | None = None, device: Device = CPU, allocator: Allocator | None = None,
+        numel: int | None = None,
+    ) -> None:  # fmt: skip
+        """Own a buffer.  As in PyTorch, users pass a number of elements or a sequence of numbers: `mg.Storage(3)`."""
+        if dtype is None:
+            dtype = default_float()
+            buffer = (
+                Storage.of(*buffer, dtype=dtype).buffer
+                if isinstance(buffer, Sequence)
+                else aligned(operator.index(buffer) * dtype.itemsize, dtype.storage, spread=False)
+            )
         self.key = 0 if numel is None else Key.of(0, numel)
         self.allocator = allocator
         self.buffer = buffer

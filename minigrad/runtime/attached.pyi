@@ -1463,7 +1463,7 @@ class Attached:
         """Apply `lt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def lu(self, pivot: builtins.bool = ..., get_infos: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return (LU, pivots) as `mg.linalg.lu_factor`, or with `get_infos` (LU, pivots, info) as `lu_factor_ex`."""
+        """Return (LU, pivots) as `mg.linalg.lu_factor`, also for singular matrices."""
 
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the solutions of systems from the factors of `mg.linalg.lu_factor`, as `mg.linalg.lu_solve`."""

@@ -8,7 +8,7 @@ from types import ModuleType
 from minigrad.backends.switches import deterministic
 
 
-class Switch(ModuleType):
+class WithSwitch(ModuleType):
     """The class of this module, so that an assignment to the switch has an effect."""
 
     @property
@@ -21,4 +21,4 @@ class Switch(ModuleType):
         deterministic.set(fill=value)
 
 
-sys.modules[__name__].__class__ = Switch
+sys.modules[__name__].__class__ = WithSwitch

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from minigrad.core.conditions import Inexact, Ndim, Square
-from minigrad.core.roles import Choice, Dim, Flag, Int, IntsOrNone, Number
+from minigrad.core.roles import Choice, Dim, Flag, Int, IntsOrNone, Number, read_scalar
 from minigrad.core.shape import normalize_dim
 from minigrad.declare.decorators import composed, public
 from minigrad.declare.forms import as_float
 from minigrad.declare.names import LINALG, MG
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import arange, eye
 from minigrad.ops.linalg import vectors
@@ -35,11 +35,7 @@ Known = dict[tuple[int, int], tuple[int, int]]
 @composed()
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
     """Return the vector norm of order `ord`, a number, over `dim`, by default over all elements; see `mg.norm`."""
-    if isinstance(ord, str):
-        raise ArgumentError(
-            f"vector_norm: ord must be a number for vectors, got {ord!r} for {describe(x)}; pass ord=2, for example",
-            op="vector_norm",
-        )
+    ord = read_scalar(ord, "vector_norm", "ord", (x,))
     return norms.norm(x, ord, dim, keepdim, dtype=dtype)
 
 

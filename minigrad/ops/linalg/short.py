@@ -83,7 +83,10 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 
 @composed(of=triangles.factors)
 def lu(A: Tensor, pivot: Flag = True, get_infos: Flag = False) -> Any:
-    """Return (LU, pivots) as `mg.linalg.lu_factor`, or with `get_infos` (LU, pivots, info) as `lu_factor_ex`."""
+    """Return (LU, pivots) as `mg.linalg.lu_factor`, also for singular matrices.
+
+    get_infos: whether to return (LU, pivots, info) instead, as `mg.linalg.lu_factor_ex`.
+    """
     LU, pivots, info = systems.lu_factor_ex(A, pivot=pivot)
     return (LU, pivots, info) if get_infos else LU_RESULT(LU, pivots)
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Ndim, expect_same, expect_shapes
 from minigrad.core.dtype import bool_
-from minigrad.core.roles import Factor, Front
+from minigrad.core.roles import Factor, Front, expect_kind
 from minigrad.core.shape import broadcast_shapes, normalize_dim
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.forms import apart
 from minigrad.declare.names import LINALG
 from minigrad.declare.rules import each, number
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, ShapeError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import zeros_like
@@ -190,14 +190,7 @@ def addr(
 
     The factors of integers must be ints, and those of numbers cannot be booleans.
     """
-    dtypes = {input.dtype, vec1.dtype, vec2.dtype}
-    inexact = any(each.is_inexact for each in dtypes)
-    for name, factor in (("alpha", alpha), ("beta", beta)):
-        if (isinstance(factor, bool) and dtypes != {bool_}) or (isinstance(factor, float) and not inexact):
-            raise DTypeError(
-                f"addr: {name} must be a number of the kind of the operands, got {factor} for {describe(input)}, "
-                f"{describe(vec1)} and {describe(vec2)}; pass {name}={int(factor)}, for example", op="addr",
-            )  # fmt: skip
+    expect_kind("addr", input, vec1, vec2, alpha=alpha, beta=beta)
     column, row = vec1.unsqueeze(1), vec2.unsqueeze(0)
     if input.dtype is vec1.dtype is vec2.dtype is bool_:  # sums and products of booleans are "or" and "and"
         product = logical_and(column, row)

@@ -25,7 +25,7 @@ from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange, tensor
 from minigrad.ops.indexing.gathering import gather, index_select
 from minigrad.ops.nn.convolution import per_dim
-from minigrad.ops.nn.pooling import avg_pooled, expect_pixels, max_pooled
+from minigrad.ops.nn.pooling import avg_pooled, max_pooled
 from minigrad.ops.nn.windows import weighted
 from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.random import rand
@@ -108,7 +108,7 @@ def sums_of(n: int, m: int) -> tuple[Any, Any, Any]:
 def adaptive_largest(name: str, dims: int, x: Tensor, output_size: Any, return_indices: bool) -> Any:
     """Return the largest elements of windows, and their positions; windows of equal size use the op of `max_pool`."""
     sizes = adaptive_sizes(name, dims, x, output_size)
-    expect_pixels(name, x)
+    Filled(x.ndim - 1, "inner dim").expect(name, input=x)
     image = x.shape[-dims:]
     if x.layout.numel and all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):
         window = tuple(n // m for n, m in zip(image, sizes, strict=True))

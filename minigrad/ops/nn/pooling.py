@@ -198,15 +198,6 @@ def max_unpool2d(
     return unpooled(name, dims, input, indices, kernel_size, stride, padding, output_size)
 
 
-def expect_pixels(name: str, x: Tensor) -> None:
-    """Raise ShapeError if an image has no channels or no pixels; the batch may be empty."""
-    if 0 in x.shape[1:]:
-        raise ShapeError(
-            f"{name}: input must have no empty dim after the first, got {describe(x)}; return early for an empty input",
-            op=name,
-        )
-
-
 INDICES = "pass the indices that max_pool returned with return_indices=True"
 
 
@@ -215,7 +206,7 @@ def unpooled(
 ) -> Tensor:
     """Check the arguments, and return zeros of the size of the images with the elements at their positions."""
     Ndim(dims + 1, dims + 2).expect(name, input=x)
-    expect_pixels(name, x)
+    Filled(x.ndim - 1, "inner dim").expect(name, input=x)
     Integral.expect(name, x, indices=indices)
     Like("shape", advice=INDICES).expect(name, x, indices=indices)
     taps = per_dim(name, "kernel_size", window, dims, 1)

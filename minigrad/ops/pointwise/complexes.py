@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from minigrad.core.conditions import Wide
+from minigrad.core.conditions import Wide, expect_same
 from minigrad.core.op import Op, Spec
 from minigrad.declare.decorators import composed, elementwise
 from minigrad.declare.rules import Pair, float_to_real, joint, promote
-from minigrad.errors import DTypeError
 from minigrad.ops.pointwise.arithmetic import abs as magnitude_of
 from minigrad.ops.pointwise.arithmetic import mul, sign
 from minigrad.ops.pointwise.compare import where
@@ -26,11 +25,7 @@ def complex_of(op: Op, specs: Sequence[Spec]) -> Pair:
     """Return the complex dtype whose parts have the dtype of both operands, float32 or float64."""
     for name, spec in zip(op.operands, specs):
         Wide.expect(op.label, **{name: spec})
-    if specs[0].dtype is not specs[1].dtype:
-        raise DTypeError(
-            f"{op.label}: {op.operands[0]} and {op.operands[1]} must have the same dtype, got {specs[0]!r} and "
-            f"{specs[1]!r}; convert one of them with .to(...)", op=op.label,
-        )  # fmt: skip
+    expect_same("dtype", op.label, **dict(zip(op.operands, specs)))
     dtype = specs[0].dtype
     return dtype.to_complex().compute, dtype.to_complex()
 

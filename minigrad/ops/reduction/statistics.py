@@ -341,7 +341,7 @@ def hash_tensor(
     Raises ShapeError if there is no element along one of the dims.
     """
     expect_elements("hash_tensor", input, dim)
-    rows = cast(input.detach(), dtype=float64 if input.dtype.is_float else int64).view(int64)  # type: ignore[attr-defined]
+    rows = cast(input.detach(), dtype=float64 if input.dtype.is_float else int64).view(int64)
     others = [n for d, n in enumerate(input.shape) if d not in dim]
     n = prod(input.shape[d] for d in dim)
     rows = reshape(movedim(rows, dim, tuple(range(len(dim)))), (n, *others))
@@ -350,4 +350,4 @@ def hash_tensor(
         pairs = bitwise_xor(narrow(rows, 0, 0, half), narrow(rows, 0, half, half))
         rows, n = cat([pairs, narrow(rows, 0, n - 1, 1)], 0) if odd else pairs, half + odd
     shape = [1 if d in dim else n for d, n in enumerate(input.shape)] if keepdim else others
-    return reshape(rows, shape).view(uint64)  # type: ignore[attr-defined, no-any-return]
+    return reshape(rows, shape).view(uint64)

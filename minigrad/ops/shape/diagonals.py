@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.config import listeners
-from minigrad.core.conditions import Ndim
+from minigrad.core.conditions import Ndim, expect_same
 from minigrad.core.device import Device
 from minigrad.core.dtype import int64
 from minigrad.core.op import Spec
@@ -23,7 +23,6 @@ from minigrad.core.shape import as_shape, normalize_dim
 from minigrad.core.shape import broadcast_shapes as broadcast
 from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.rules import with_kept_dims
-from minigrad.errors import DTypeError
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import arange, computed, expect_float, tensor
 from minigrad.ops.indexing.gathering import index_select
@@ -32,7 +31,7 @@ from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.joining import stack
 from minigrad.ops.shape.views import adjoint_of, diagonal, expand, reshape, transpose
 from minigrad.runtime.operands import constant, number
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 # ---- the elements on one side of a diagonal of the last two dims -----------------------------------------------------
 
@@ -152,12 +151,7 @@ def meshgrid(
 
     indexing: with "ij", the default, the dims are in the order of the vectors; "xy" swaps the first two dims.
     """
-    if any(x.dtype is not tensors[0].dtype for x in tensors):
-        raise DTypeError(
-            f"meshgrid: all vectors must have the same dtype, got {', '.join(map(describe, tensors))}; convert them "
-            "with .to(...)",
-            op="meshgrid",
-        )
+    expect_same("dtype", "meshgrid", **{f"tensor {k}": x for k, x in enumerate(tensors)})
     shape = tuple([x.numel() for x in tensors])
     ones = (1,) * len(shape)
     grids = [expand(reshape(x, (*ones[:d], -1 if x.numel() else 0, *ones[d + 1 :])), shape=shape)
