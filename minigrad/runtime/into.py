@@ -31,7 +31,7 @@ from minigrad.runtime.writing import check_recordable, check_writable, count_par
 INTO_LIMIT = 1024
 # PyTorch casts no result of these functions to the dtype of `out`.
 EXACT = frozenset(
-    "all aminmax any argmax argmin bucketize cummax cummin diff hash_tensor histc histogram isin isneginf "
+    "all aminmax any argmax argmin bucketize cummax cummin diff float_power hash_tensor histc histogram isin isneginf "
     "isposinf kthvalue logcumsumexp max median min mode msort multinomial nanmedian nonzero searchsorted signbit sort "
     "topk".split()
 )
