@@ -31,9 +31,9 @@ from minigrad.runtime.writing import check_recordable, check_writable, count_par
 INTO_LIMIT = 1024
 # PyTorch casts no result of these functions to the dtype of `out`.
 EXACT = frozenset(
-    "all aminmax any argmax argmin bucketize cummax cummin diff float_power hash_tensor histc histogram isin isneginf "
-    "isposinf kthvalue logcumsumexp max median min mode msort multinomial nanmedian nonzero searchsorted signbit sort "
-    "topk".split()
+    "all aminmax any argmax argmin bucketize cummax cummin diff float_power frexp hash_tensor histc histogram isin "
+    "isneginf isposinf kthvalue logcumsumexp max median min mode msort multinomial nanmedian nonzero nonzero_static "
+    "searchsorted signbit sort topk".split()
 )
 WRITES = {"clone": "copy_", "cast": "copy_", "fill": "fill_"}  # the public names of ops that write their operand
 # If an operand is also the result, a separate kernel is compiled only from this number of elements on.
