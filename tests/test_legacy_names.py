@@ -184,6 +184,8 @@ def test_old_constructors_share_the_memory_of_a_tensor_and_of_a_storage() -> Non
         assert y is not x and y.data_ptr() == x.data_ptr() and y.dtype is mg.float32
     with pytest.raises(mg.GradientError, match=r"pass x.detach\(\)"):
         mg.Tensor(mg.Var([1.0]))
+    with pytest.raises(DTypeError, match="expected a tensor or a storage of float32"):
+        mg.FloatTensor(mg.zeros(4, dtype=mg.uint8).storage())
     v = mg.Var([1.0, 2.0])
     assert (mg.FloatTensor(v) * 3.0).sum().backward()[v].tolist() == [3.0, 3.0]
     assert mg.tensor(mg.tensor([1.5]).untyped_storage().clone(), dtype=mg.float32).tolist() == [1.5]

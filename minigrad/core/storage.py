@@ -198,7 +198,8 @@ class Storage(Block):
 
     def read_as(self, dtype: DType) -> Storage:
         """Return the storage for elements of a dtype: the bytes of other elements are read as such elements."""
-        return self.seen_as(dtype) if self.dtype is uint8 and self.numel % dtype.itemsize == 0 else self
+        bytes_of_others = self.dtype is uint8 and self.memory is not self
+        return self.seen_as(dtype) if bytes_of_others and self.numel % dtype.itemsize == 0 else self
 
     def clone(self) -> Storage:
         """Return a copy of a storage on the host."""
@@ -301,6 +302,10 @@ class OtherDtype(Storage):
     @property
     def memory(self) -> Storage:
         return self.whole
+
+    def clone(self) -> Storage:
+        """Return a copy of the whole with the dtype of this view, so that bytes can be read as elements again."""
+        return self.whole.clone().seen_as(self.dtype)
 
     @property
     def numel(self) -> int:
