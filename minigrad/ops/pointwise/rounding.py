@@ -81,8 +81,8 @@ def as_whole(factor, x):
 
 def scaled(name, input, other, alpha):
     """Return other * alpha, where alpha is a parameter of the op `name`; input: its other operand."""
-    bools = {getattr(x, "dtype", x.__class__) for x in (input, other)} <= {bool_, bool}
     if not isinstance(alpha, (float, complex)):
+        bools = {getattr(x, "dtype", x.__class__) for x in (input, other)} <= {bool_, bool}
         if alpha.__class__ is int and bools:
             return Tensor.logical_and(other, alpha) if isinstance(other, Tensor) else bool(other and alpha)
         if isinstance(alpha, (int, np.generic, Tensor)) and (bools or not isinstance(alpha, bool)):
