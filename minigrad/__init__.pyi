@@ -203,7 +203,7 @@ def arctanh_(input: Tensor) -> Tensor:
     """Apply `atanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def are_deterministic_algorithms_enabled() -> builtins.bool:
-    """Return True, always; see `use_deterministic_algorithms`."""
+    """Return the mode that `use_deterministic_algorithms` has set; results are deterministic in both modes."""
 
 def argmax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the position of the largest element, of all elements or along `dim`, in int64."""
@@ -774,7 +774,7 @@ def get_default_dtype() -> DType:
     """Return the dtype to which Python floats are converted, and of new float tensors without a given dtype."""
 
 def get_deterministic_debug_mode() -> builtins.int:
-    """Return 2, always, which stands for deterministic results; see `use_deterministic_algorithms`."""
+    """Return 0 without deterministic algorithms, 1 with `warn_only`, and otherwise 2."""
 
 def get_device(x: Tensor) -> builtins.int:
     """Return the index of the tensor's CUDA device, or -1 for a tensor on the CPU."""
@@ -821,6 +821,9 @@ def hann_window(window_length: builtins.int, periodic: builtins.bool = ..., *, d
 
 def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input where |input| > lambd, otherwise 0; nan stays nan."""
+
+def hash_tensor(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, keepdim: builtins.bool = ..., mode: builtins.int = ..., out: Tensor | None = ...) -> Tensor:
+    """Return the exclusive or of the bits of the elements over `dim`, in uint64; not differentiable."""
 
 def heaviside(input: Tensor | builtins.float, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the Heaviside step function: 0 for input < 0, 1 for input > 0, `values` at 0, and 0 for nan."""
@@ -908,7 +911,7 @@ def is_conj(x: Tensor) -> builtins.bool:
     """Return False: there is no such tensor."""
 
 def is_deterministic_algorithms_warn_only_enabled() -> builtins.bool:
-    """Return False, always; see `use_deterministic_algorithms`."""
+    """Return the value of `warn_only` that `use_deterministic_algorithms` has set."""
 
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Return whether the dtype is a float."""
@@ -1088,6 +1091,9 @@ long: DType
 
 def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input < other."""
+
+def lu(A: Tensor, pivot: builtins.bool = ..., get_infos: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    """Return (LU, pivots) as `mg.linalg.lu_factor`, also for singular matrices."""
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the solutions of systems from the factors of `mg.linalg.lu_factor`, as `mg.linalg.lu_solve`."""
@@ -1489,7 +1495,7 @@ def set_default_tensor_type(t: Any) -> None:
     """Set the default float to the dtype of an old constructor, such as `mg.DoubleTensor` or its name."""
 
 def set_deterministic_debug_mode(debug_mode: builtins.int | builtins.str) -> None:
-    """Accept PyTorch's setting without effect; see `use_deterministic_algorithms`."""
+    """Call `use_deterministic_algorithms` for one of three modes."""
 
 def set_float32_matmul_precision(precision: builtins.str) -> None:
     """Accept PyTorch's setting without effect: products of float32 always have the precision of float32."""
@@ -1761,7 +1767,7 @@ def unsqueeze_copy(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...
     """Return a copy of the result of `unsqueeze`, in separate memory."""
 
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = ...) -> None:
-    """Accept PyTorch's setting without effect."""
+    """Fill uninitialized memory, if mode is True and `mg.utils.deterministic.fill_uninitialized_memory` is True."""
 
 def vander(x: Tensor, N: builtins.int | None = ..., increasing: builtins.bool = ...) -> Tensor:
     """Return the matrix of the powers of the elements of a vector, one power per column."""

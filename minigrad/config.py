@@ -129,6 +129,8 @@ class Settings:
                                              "kernel by kernel")]  # fmt: skip
     deterministic: Annotated[bool, Switch("1", "a CUDA device adds floats by index in the same order at each call, "
                                                "which takes longer")]  # fmt: skip
+    fill_uninitialized: Annotated[bool, Switch("0", "`empty` and similar functions fill their memory with nan, True or "
+                                                    "the largest integer")]  # fmt: skip
     parallel_threshold: Annotated[int, Count("65536", "additions from which a kernel runs on all threads (0: always); "
                                              "an op that calls `exp` counts each element as several")]  # fmt: skip
     plan_limit: Annotated[int, Count("4096", "call plans stored per op; the oldest half is dropped at the limit",
@@ -194,7 +196,7 @@ class Settings:
         if choice is not None:
             choice.assign(value)
         object.__setattr__(self, name, value)
-        if name in ("parallel_threshold", "cublas", "cuda_graphs", "deterministic", "winograd"):
+        if name in ("parallel_threshold", "cublas", "cuda_graphs", "deterministic", "fill_uninitialized", "winograd"):
             announce()
         elif name == "cuda" and value != before:
             for change in changers:

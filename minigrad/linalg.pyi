@@ -130,4 +130,4 @@ def vecdot(x: Tensor, y: Tensor, *, dim: builtins.int = ..., out: Tensor | None 
     """Return the inner products of vectors along `dim`, with x conjugated if it is complex; the operands broadcast."""
 
 def vector_norm(x: Tensor, ord: Any = ..., dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the vector norm of order `ord` over `dim`, by default over all elements; see `mg.norm`."""
+    """Return the vector norm of order `ord`, a number, over `dim`, by default over all elements; see `mg.norm`."""

@@ -24,7 +24,8 @@ WRITTEN_OTHERWISE = {"apply_", "copy_", "detach_", "fill_", "fill_diagonal_", "m
 TWINS = ("_with", "_along", "_exact", "_between", "_nd")
 # Names of PyTorch that look like those of inner ops.
 PYTORCHS = {"constant_pad_nd", "split_with_sizes", "split_with_sizes_copy", "take_along_dim", "unsafe_split_with_sizes",
-            "triplet_margin_with_distance_loss", "binary_cross_entropy_with_logits"}  # fmt: skip
+            "triplet_margin_with_distance_loss", "binary_cross_entropy_with_logits",
+            *(name for name in dir(mg.nn.functional) if name.endswith("_with_indices"))}  # fmt: skip
 
 
 def tensor(data: Any, dtype: Any = None) -> Any:
@@ -194,9 +195,11 @@ def test_a_result_that_is_cast_into_the_tensor_is_recorded() -> None:
 def test_an_out_of_another_dtype_receives_the_result() -> None:
     a, out = tensor([[1.0, 2.0], [3.0, 4.0]]), mg.empty(2, dtype="float64", device="reference")
     assert mg.sum(a, 1, out=out) is out and out.tolist() == [3.0, 7.0]
-    values, places = mg.empty(2, dtype="float16", device="reference"), mg.empty(2, dtype="int32", device="reference")
-    mg.max(a, 1, out=(values, places))
-    assert (values.tolist(), places.tolist()) == ([2.0, 4.0], [1, 1])
+    mantissas, exponents = mg.empty(2, device="reference"), mg.empty(2, dtype="int32", device="reference")
+    mg.frexp(a[:, 0], out=(mantissas, exponents))
+    assert (mantissas.tolist(), exponents.tolist()) == ([0.5, 0.75], [1, 2])
+    with pytest.raises(DTypeError, match="frexp does not convert its result"):
+        mg.frexp(a[:, 0], out=(mantissas.double(), exponents))
     overlapping = tensor([1.0, 1.0, 1.0])
     overlapping[1:] += overlapping[:2].double()
     assert overlapping.tolist() == [1.0, 2.0, 2.0]

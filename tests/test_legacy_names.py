@@ -7,6 +7,7 @@ import math
 import pickle
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def test_old_constructors_take_lengths_or_data() -> None:
     assert mg.Tensor(shape).shape == mg.LongTensor(shape).shape == mg.ones(1).new(shape).shape == (3, 2)
     assert mg.Tensor(mg.ones(()).shape).shape == () and mg.Tensor().shape == (0,)
     x = mg.ones(2)
-    assert mg.Tensor(x).tolist() == [1.0, 1.0] and mg.Tensor(x).data_ptr() != x.data_ptr()
+    assert mg.Tensor(x).tolist() == [1.0, 1.0] and mg.Tensor(x).data_ptr() == x.data_ptr()
     assert x.new(3, 2).shape == (3, 2) and x.double().new([1, 2]).dtype is mg.float64
     assert x.new(mg.zeros(4, 5).size()).shape == mg.Tensor(mg.zeros(4, 5).shape).shape == (4, 5)
     assert mg.LongTensor(mg.tensor(1.0).shape).shape == () and mg.Tensor((4, 5)).tolist() == [4.0, 5.0]
@@ -155,15 +156,62 @@ def test_any_sequence_of_numbers_is_data() -> None:
     assert mg.tensor([np.float32(1), np.array([1])[0]]).tolist() == [1.0, 1.0]
 
 
+def test_deterministic_algorithms_fill_memory_that_is_not_initialized() -> None:
+    try:
+        mg.set_deterministic_debug_mode("warn")
+        assert mg.get_deterministic_debug_mode() == 1 and mg.is_deterministic_algorithms_warn_only_enabled()
+        mg.use_deterministic_algorithms(True)
+        assert mg.get_deterministic_debug_mode() == 2 and mg.are_deterministic_algorithms_enabled()
+        assert mg.empty(2, dtype=mg.uint8).tolist() == [255, 255] and mg.empty(1, dtype=mg.bool).tolist() == [True]
+        assert mg.empty_like(mg.zeros(2)).isnan().all() and mg.empty_strided((2, 1), (1, 2)).isnan().all()
+        assert mg.zeros(1).resize_(2).isnan().tolist() == [False, True]
+        mg.utils.deterministic.fill_uninitialized_memory = False
+        assert not mg.settings.fill_uninitialized
+        mg.utils.deterministic.fill_uninitialized_memory = True
+        assert mg.settings.fill_uninitialized
+    finally:
+        mg.set_deterministic_debug_mode(0)
+    assert not mg.are_deterministic_algorithms_enabled() and not mg.settings.fill_uninitialized
+    with pytest.raises(ArgumentError, match="debug_mode must be 0, 1, 2, 'default', 'warn' or 'error', got 3"):
+        mg.set_deterministic_debug_mode(3)
+    with pytest.raises(TypeError, match="mode must be True or False, got 1"):
+        mg.use_deterministic_algorithms(1)
+
+
+def test_old_constructors_share_the_memory_of_a_tensor_and_of_a_storage() -> None:
+    x = mg.zeros(2)
+    for y in (mg.FloatTensor(x), mg.Tensor(x), x.new(x), x.new(x.storage()), mg.FloatTensor(x.untyped_storage())):
+        assert y is not x and y.data_ptr() == x.data_ptr() and y.dtype is mg.float32
+    with pytest.raises(mg.GradientError, match=r"pass x.detach\(\)"):
+        mg.Tensor(mg.Var([1.0]))
+    with pytest.raises(DTypeError, match="expected a tensor or a storage of float32"):
+        mg.FloatTensor(mg.zeros(4, dtype=mg.uint8).storage())
+    v = mg.Var([1.0, 2.0])
+    assert (mg.FloatTensor(v) * 3.0).sum().backward()[v].tolist() == [3.0, 3.0]
+    assert mg.tensor(mg.tensor([1.5]).untyped_storage().clone(), dtype=mg.float32).tolist() == [1.5]
+
+
+def test_the_order_of_dims_in_memory() -> None:
+    x = mg.empty(2, 3, 5, 7)
+    assert x.dim_order() == x.dim_order(ambiguity_check=True) == (0, 1, 2, 3)
+    assert x.permute(0, 2, 3, 1).dim_order() == (0, 3, 1, 2)
+    assert x.to(memory_format=mg.channels_last).dim_order(ambiguity_check=[mg.channels_last]) == (0, 2, 3, 1)
+    with pytest.raises(ArgumentError, match="expected a tensor with one order of its dims"):
+        mg.empty(2, 1).dim_order(ambiguity_check=True)
+    assert mg.empty(0, 3).data_ptr() == 0
+
+
+def test_a_shared_file_has_a_name(tmp_path: Path) -> None:
+    mg.tensor([1.0, 2.0]).numpy().tofile(tmp_path / "numbers")
+    path = str(tmp_path / "numbers")
+    assert mg.from_file(path, True, 2).untyped_storage().filename == path
+    assert mg.from_file(path, False, 2).untyped_storage().filename is None and mg.ones(1).storage.filename is None
+
+
 def test_switches_that_have_no_effect() -> None:
-    mg.use_deterministic_algorithms(True)
     mg.set_float32_matmul_precision("high")
     with pytest.raises(ArgumentError, match="precision must be 'highest', 'high' or 'medium', got 'low'"):
         mg.set_float32_matmul_precision("low")
-    mg.set_deterministic_debug_mode("warn")
-    assert mg.get_deterministic_debug_mode() == 2 and not mg.is_deterministic_algorithms_warn_only_enabled()
-    with pytest.raises(ArgumentError, match="debug_mode must be 0, 1, 2, 'default', 'warn' or 'error', got 3"):
-        mg.set_deterministic_debug_mode(3)
     threads = mg.get_num_threads()
     mg.set_num_threads(1000)
     assert threads <= mg.get_num_threads() < 1000
@@ -237,3 +285,8 @@ def test_the_constructor_takes_any_number_of_lengths() -> None:
 def test_a_singular_matrix_is_a_lin_alg_error() -> None:
     with pytest.raises(mg.linalg.LinAlgError, match="singular"):
         mg.linalg.inv(mg.zeros(2, 2, device="reference"))
+
+
+def test_a_storage_of_a_number_of_elements_or_of_numbers() -> None:
+    assert mg.Storage(np.int64(3)).size() == 3 and mg.Storage(2).dtype is mg.float32
+    assert mg.Storage([1, 2.5]).tolist() == [1.0, 2.5] and mg.FloatTensor(mg.Storage([4.0])).tolist() == [4.0]

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from cases import over
 
 import minigrad as mg
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, GradientError, IndexOutOfRange, ShapeError
 
 F, nn = mg.nn.functional, mg.nn
 
@@ -114,11 +115,110 @@ def test_flags_that_pytorch_reads_in_python_may_be_none() -> None:
         (lambda: nn.RNN(2, 3, 2, dropout=True), ArgumentError, "dropout must be a probability, got True"),
         (lambda: nn.LSTM(2, 3, 2, dropout=False), ArgumentError, "dropout must be a probability, got False"),
         (lambda: nn.RNN(0, 3), ArgumentError, "expected positive sizes"),
+        (lambda: mg.linalg.lu_solve(mg.eye(2), pivots(0, 1), mg.eye(2)), IndexOutOfRange, "index 2 is out of range"),
+        (lambda: mg.lu_unpack(mg.eye(2), pivots(1, 3)), IndexOutOfRange, "index 2 is out of range"),
+        (lambda: mg.linalg.lu_solve(ones(1, 1), pivots(1).long(), ones(1, 1)), DTypeError, "dtype int32"),
+        (lambda: mg.linalg.matrix_exp(ones(2, 2).int()), DTypeError, "matrix_exp"),
+        (lambda: mg.linalg.norm(ones(3), "fro"), ArgumentError, "ord.* must be a number"),
+        (lambda: mg.linalg.norm(ones(3, 3), "nuc", 0), ArgumentError, "ord.* must be a number"),
+        (lambda: mg.einsum(". ..", ones(2)), ArgumentError, "must contain only letters"),
+        (lambda: mg.vander(ones(2, 2)), ShapeError, "vander"),
+        (lambda: mg.vander(ones(2), N=-1), ArgumentError, "N must not be negative"),
+        (lambda: mg.hann_window(-1), ArgumentError, "window_length must not be negative"),
+        (lambda: mg.complex(ones(2), ones(2).double()), DTypeError, "complex.*dtype"),
+        (lambda: mg.polar(ones(2).double(), ones(2)), DTypeError, "polar.*dtype"),
+        (lambda: mg.meshgrid(ones(2), ones(2).long()), DTypeError, "meshgrid.*dtype"),
+        (lambda: mg.add(ones(2), ones(2), alpha=True), ArgumentError, "alpha must be a number"),
+        (lambda: mg.rsub(ones(2), ones(2), alpha=True), ArgumentError, "alpha must be a number"),
+        (lambda: mg.addr(ones(2, 2), ones(2), ones(2), beta=True), ArgumentError, "addr: beta must be"),
+        (lambda: mg.addr(ones(2, 2).int(), ones(2).int(), ones(2).int(), alpha=2.0), ArgumentError, "addr: alpha must"),
+        (lambda: F.dropout2d(ones(3)), ShapeError, "at least 2 dims"),
+        (lambda: F.adaptive_max_pool2d(ones(1, 0, 4, 4), 2), ShapeError, "inner dim"),
+        (lambda: F.max_unpool1d(ones(1, 0, 2), ones(1, 0, 2).long(), 2), ShapeError, "inner dim"),
+        (
+            lambda: F.embedding_bag(pivots(0), ones(1, 2), pivots(0), mode="max", scale_grad_by_freq=True),
+            ArgumentError,
+            "mode with scale_grad_by_freq must be",
+        ),
+        (lambda: "a" in ones(2), ArgumentError, "in: expected a number or a tensor"),
+        (lambda: ones(2).map2_(mg.Var([1.0, 2.0]), ones(2), max), GradientError, "do not require gradients"),
+        (lambda: mg.DoubleTensor(ones(2)), DTypeError, "expected a tensor or a storage of float64"),
+        (lambda: type("Own", (mg.FloatTensor,), {}), ArgumentError, "cannot be a base class"),
     ],
 )
 def test_arguments_that_fit_by_accident_are_refused(call: Callable[[], Any], error: type, words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+EXACT: dict[str, Callable[..., Any]] = {
+    "nonzero": lambda x, out: mg.nonzero(x, out=out(2, 1)),
+    "argmax": lambda x, out: mg.argmax(x, 0, out=out()),
+    "any": lambda x, out: mg.any(x, 0, out=out()),
+    "isin": lambda x, out: mg.isin(x, x, out=out(2)),
+    "logcumsumexp": lambda x, out: mg.logcumsumexp(x, 0, out=out(2)),
+    "sort": lambda x, out: mg.sort(x, out=(out(2), out(2))),
+}
+
+
+@over("name", EXACT)
+def test_positions_and_booleans_are_not_cast_to_the_dtype_of_out(name: str) -> None:
+    x = ones(2)
+    with pytest.raises(DTypeError, match=f"{name} does not convert its result"):
+        EXACT[name](x, lambda *shape: mg.empty(*shape, dtype=mg.float64, device="reference"))
+    assert mg.argmax(x, 0, out=mg.ones((), dtype=mg.int64, device="reference")).item() == 0
+
+
+def test_calls_that_pytorch_allows_have_a_result() -> None:
+    numbers, index = mg.tensor([[1, 2], [3, 4]], device="reference"), mg.tensor([1], device="reference")
+    assert numbers.index_add(0, index, numbers[:1], alpha=2.0).tolist() == [[1, 2], [5, 8]]
+    assert mg.addmm(numbers, numbers, numbers, beta=2.0, alpha=1.0).tolist() == [[9, 14], [21, 30]]
+    assert mg.addr(ones(1, 1).bool(), ones(1).bool(), ones(1).bool(), beta=True, alpha=True).item() is True
+    empty = mg.tensor([], device="reference")
+    assert mg.cat([empty, empty], 1).shape == (0,) and mg.cat([empty, ones(2, 3)], 1).shape == (2, 3)
+    windows = mg.arange(4.0, device="reference")
+    assert windows.unfold(0, 2, 1)[1:].fill_(7.0).shape == (2, 2) and windows.tolist() == [0.0, 7.0, 7.0, 7.0]
+    assert F.embedding_bag(pivots(0), ones(1, 2), pivots()).shape == (0, 2)
+    assert F.max_pool1d_with_indices(mg.arange(4.0, device="reference").view(1, 4), 2)[1].tolist() == [[1, 3]]
+    z = mg.zeros(1, dtype=mg.complex64, device="reference")
+    z.real = z + (2.0 + 3.0j)
+    assert z.tolist() == [2.0 + 0j]
+    points = mg.tensor([0.0, 1e-9], dtype=mg.float64, device="reference")
+    slope = mg.gradient(mg.tensor([1.0, 1.5], device="reference"), spacing=[points])[0]
+    assert slope.dtype is mg.float64 and slope[0].item() == pytest.approx(5e8)
+
+
+def test_the_hash_of_a_tensor_is_the_exclusive_or_of_its_bits() -> None:
+    rows = mg.tensor([[1, 2], [7, 4], [-1, 1]], device="reference")
+    assert rows.hash_tensor(0).tolist() == [2**64 - 1 - (1 ^ 7), 2 ^ 4 ^ 1] and mg.hash_tensor(rows).dtype is mg.uint64
+    assert mg.hash_tensor(rows, 1, keepdim=True).tolist() == [[3], [3], [2**64 - 2]]
+    bits = int(np.array(1.5).view(np.uint64)) ^ int(np.array(-2.0).view(np.uint64))
+    assert mg.hash_tensor(mg.tensor([1.5, -2.0], dtype=mg.float16, device="reference")).item() == bits
+    with pytest.raises(ShapeError, match="must have an element along"):
+        mg.hash_tensor(ones(0, 2), 0)
+
+
+def test_dtype_and_out_must_agree() -> None:
+    def wide(*shape: int) -> mg.Tensor:
+        return mg.empty(*shape, dtype=mg.float64, device="reference")
+
+    for call in (
+        lambda: ones(2).sum(0, dtype=mg.float32, out=wide()),
+        lambda: mg.cumsum(ones(2), 0, dtype=mg.float32, out=wide(2)),
+        lambda: mg.norm(ones(2), 2, dtype=mg.float32, out=wide()),
+        lambda: mg.zeros(2, dtype=mg.float32, out=wide(2)),
+        lambda: mg.arange(2, dtype=mg.float32, out=wide(2)),
+    ):
+        with pytest.raises(DTypeError, match=r"dtype is float32, and out is float64\(.*\); omit dtype"):
+            call()
+    assert mg.sum(ones(2), 0, dtype=mg.float64, out=wide()).item() == 2.0
+
+
+def test_lu_is_the_name_of_lu_factor_in_older_scripts() -> None:
+    matrix = mg.tensor([[0.0, 2.0], [1.0, 1.0]], device="reference")
+    LU, where = mg.lu(matrix)
+    assert LU.tolist() == [[1.0, 1.0], [0.0, 2.0]] and where.tolist() == [2, 2]
+    assert matrix.lu(get_infos=True)[2].item() == 0
 
 
 def test_one_number_is_written_into_elements_that_share_memory() -> None:

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from minigrad.core import dtype as dtypes
+from minigrad.core.device import as_device
 from minigrad.core.layout import Layout
 from minigrad.core.roles import read_flag
 from minigrad.core.shape import Size, as_shape
 from minigrad.core.storage import Storage
-from minigrad.errors import ArgumentError, DTypeError
+from minigrad.errors import ArgumentError, ArgumentTypeError, DTypeError, GradientError
 from minigrad.ops import creation
-from minigrad.runtime.tensor import PLAIN, Tensor, old_constructor
+from minigrad.runtime.tensor import PLAIN, Tensor, describe, old_constructor
 from minigrad.runtime.tracers import constant_like
 
 # The dtypes of the old constructors.
@@ -77,12 +78,15 @@ def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
     """Return the result of one of PyTorch's old constructors.
 
     Ints, or a shape such as `x.shape`, are the lengths of the dims of a tensor with undefined values.  Any other single
-    argument is a list, an array or a tensor to copy.  Raises ArgumentError for several arguments that are not all ints.
+    argument is a list or an array to copy, or a tensor of the dtype or a storage, whose memory the result shares.
+    Raises ArgumentError for several arguments that are not all ints, DTypeError for a tensor of another dtype.
     """
     if len(args) == 1 and isinstance(args[0], Size):
         return creation.empty(args[0], dtype=dtype, device=device)
     if len(args) == 1 and not isinstance(args[0], (int, np.integer)):
-        data = args[0].detach() if isinstance(args[0], Tensor) else args[0]
+        data = args[0]
+        if isinstance(data, (Tensor, Storage)):
+            return sharing(data, dtype, device)
         if not isinstance(data, (Tensor, np.ndarray, list, tuple)):
             data = list(data)
         return creation.tensor(data, dtype=dtype, device=device)
@@ -94,9 +98,29 @@ def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
     return creation.empty([int(length) for length in args] or [0], dtype=dtype, device=device)
 
 
+def sharing(data: Tensor | Storage, dtype: Any, device: Any) -> Tensor:
+    """Return a tensor over the memory of another tensor or of a storage, in its dtype, for the old constructors."""
+    if isinstance(data, Tensor):
+        x: Any = data
+    else:
+        storage = data.read_as(dtype)
+        x = Tensor(storage, Layout.contiguous((storage.numel,)))
+    if x.dtype is not dtype or (device is not None and x.device.kind != as_device(device).kind):
+        raise DTypeError(
+            f"Tensor: expected a tensor or a storage of {dtype}, got {describe(x)} on {x.device}; convert it with "
+            f".to(mg.{dtype})"
+        )
+    y: Tensor = x.view_as(x)
+    return y
+
+
 def constructed(args: Sequence[Any]) -> tuple[Layout, Storage]:
     """Return the layout and the storage of `mg.Tensor(...)`, which has the default float dtype: see `legacy`."""
-    x = legacy(args, dtypes.default_float())
+    x = args[0] if len(args) == 1 and isinstance(args[0], Tensor) else legacy(args, dtypes.default_float())
+    if x.requires_grad:
+        raise GradientError(
+            f"Tensor: expected a tensor that does not require a gradient, got {describe(x)}; pass x.detach(), or use x"
+        )
     return x.layout, x.storage
 
 
@@ -105,6 +129,12 @@ class TensorType(type):
 
     dtype: dtypes.DType
     device: str
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
+        """Refuse a base class, because the tensors of a dtype are of the class `Tensor`."""
+        if bases:
+            raise ArgumentTypeError(f"{name}: {bases[0].__name__} cannot be a base class; derive from mg.Tensor")
+        super().__init__(name, bases, namespace)
 
     def __call__(cls, *sizes: Any) -> Tensor:
         """Return a tensor of the dtype, with the lengths of its dims or its data as arguments."""

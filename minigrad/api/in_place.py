@@ -134,6 +134,10 @@ def fill_(x: Tensor, value: float) -> Tensor:
         assignment.copy_into(x, value, "fill_", x)
         return x
     whole, x = x, unrepeated(x, None)[0]
+    if not x.layout.is_contiguous and x.layout.may_overlap_itself():  # windows: one after another, from the last dim
+        for part in x.unbind(min(range(x.ndim), key=lambda d: (x.shape[d] == 1, x.shape[d]))):
+            fill_(part, value)
+        return whole
     check_writable("fill_", x)
     scalar = item(value) if isinstance(value, Tensor) else value
     creation.expect_numbers("fill_", value=scalar)
@@ -188,7 +192,7 @@ def apply_(x: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 
     The function runs in Python, so this is slow, and no gradient flows through it.
     """
-    return refilled(x, [callable(value) for value in numbers_in(x)])
+    return refilled_by("apply_", callable, x)
 
 
 def map_(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
@@ -196,8 +200,7 @@ def map_(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tens
 
     `tensor` is broadcast to the shape of x.
     """
-    others = numbers_in(tensor.expand(x.shape))
-    return refilled(x, [callable(*values) for values in zip(numbers_in(x), others, strict=True)])
+    return refilled_by("map_", callable, x, tensor)
 
 
 def map2_(x: Tensor, x1: Tensor, x2: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
@@ -205,8 +208,19 @@ def map2_(x: Tensor, x1: Tensor, x2: Tensor, callable: Callable[[Any, Any, Any],
 
     callable: a function of three Python numbers; see `map_`.
     """
-    others = [numbers_in(each.expand(x.shape)) for each in (x1, x2)]
-    return refilled(x, [callable(*values) for values in zip(numbers_in(x), *others, strict=True)])
+    return refilled_by("map2_", callable, x, x1, x2)
+
+
+def refilled_by(name: str, function: Callable[..., Any], x: Tensor, *others: Tensor) -> Tensor:
+    """Replace each element by `function` of it and of the elements of other tensors, which do not have gradients."""
+    for each in (x, *others):
+        if each.requires_grad:
+            raise GradientError(
+                f"{name}: expected tensors that do not require gradients, got {describe(each)}; pass x.detach()",
+                op=name,
+            )
+    columns = [numbers_in(each.expand(x.shape)) for each in (x, *others)]
+    return refilled(x, [function(*values) for values in zip(*columns, strict=True)])
 
 
 def numbers_in(x: Tensor) -> Any:

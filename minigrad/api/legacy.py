@@ -10,6 +10,7 @@ from typing import Any
 
 from minigrad.api.aliases import ALIASES
 from minigrad.api.constructors import NAMES, TensorType, as_kind
+from minigrad.backends.switches import deterministic
 from minigrad.core import dtype as dtypes
 from minigrad.core.device import default_device
 from minigrad.core.dtype import DType
@@ -17,6 +18,7 @@ from minigrad.core.formats import MemoryFormat
 from minigrad.core.roles import Choice
 from minigrad.core.shape import Size as Size
 from minigrad.declare.names import MG, namespaces
+from minigrad.errors import ArgumentTypeError
 from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.shape.joining import cat
 from minigrad.runtime.tensor import Tensor
@@ -77,28 +79,31 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Return True, always; see `use_deterministic_algorithms`."""
-    return True
+    """Return the mode that `use_deterministic_algorithms` has set; results are deterministic in both modes."""
+    return deterministic.enabled
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Return False, always; see `use_deterministic_algorithms`."""
-    return False
+    """Return the value of `warn_only` that `use_deterministic_algorithms` has set."""
+    return deterministic.warn_only
 
 
 def get_deterministic_debug_mode() -> int:
-    """Return 2, always, which stands for deterministic results; see `use_deterministic_algorithms`."""
-    return 2
+    """Return 0 without deterministic algorithms, 1 with `warn_only`, and otherwise 2."""
+    return deterministic.enabled * (2 - deterministic.warn_only)
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """Accept PyTorch's setting without effect; see `use_deterministic_algorithms`.
+    """Call `use_deterministic_algorithms` for one of three modes.
 
     debug_mode: 0 or "default", 1 or "warn", 2 or "error".
 
     Raises ArgumentError if debug_mode is not 0, 1, 2, "default", "warn" or "error".
     """
-    Choice(0, 1, 2, "default", "warn", "error").expect("set_deterministic_debug_mode", debug_mode=debug_mode)
+    modes = (0, 1, 2, "default", "warn", "error")
+    Choice(*modes).expect("set_deterministic_debug_mode", debug_mode=debug_mode)
+    mode = modes.index(debug_mode) % 3
+    use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
 
 
 def get_float32_matmul_precision() -> str:
@@ -117,10 +122,17 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Accept PyTorch's setting without effect.
+    """Fill uninitialized memory, if mode is True and `mg.utils.deterministic.fill_uninitialized_memory` is True.
 
     Results are always deterministic, unless `mg.cuda.deterministic(False)` was called.
     """
+    for name, flag in (("mode", mode), ("warn_only", warn_only)):
+        if not isinstance(flag, bool):
+            raise ArgumentTypeError(
+                f"use_deterministic_algorithms: {name} must be True or False, got {flag!r}; pass {name}=True, for "
+                "example"
+            )
+    deterministic.set(enabled=mode, warn_only=warn_only)
 
 
 def set_float32_matmul_precision(precision: str) -> None:

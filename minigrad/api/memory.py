@@ -14,10 +14,11 @@ import numpy as np
 
 from minigrad.api.in_place import METHODS
 from minigrad.api.interop.arrays import from_dlpack
+from minigrad.core.conditions import Ndim
 from minigrad.core.device import CPU
 from minigrad.core.dtype import as_dtype, default_float, float64
 from minigrad.core.layout import Layout
-from minigrad.core.roles import read_flag
+from minigrad.core.roles import Number, read_flag
 from minigrad.core.shape import as_shape, normalize_dim
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DTypeError
@@ -157,7 +158,8 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     otherwise they fall from N - 1 to 0, as in NumPy.
     """
     expect_tensors("vander", x)
-    count = x.shape[0] if N is None else N
+    Ndim(1).expect("vander", x=x)
+    count = x.shape[0] if N is None else Number(0, whole=True).read(N, "vander", "N", (x,))
     read_flag(increasing, "vander", "increasing")
     first, last, step = (0, count, 1) if increasing else (count - 1, -1, -1)
     return pow(x.unsqueeze(1), creation.arange(first, last, step, device=x.device))
@@ -195,6 +197,7 @@ def window(shape: Callable[..., np.ndarray[Any, Any]], doc: str, **defaults: flo
         window_length: int, periodic: bool = True, *args: float, dtype: Any = None, device: Any = None,
         requires_grad: bool = False, layout: Any = None, **named: float,
     ) -> Tensor:  # fmt: skip
+        Number(0, whole=True).read(window_length, name, "window_length", ())
         read_flag(periodic, name, "periodic")
         read_flag(requires_grad, name, "requires_grad")
         kind = default_float() if dtype is None else as_dtype(dtype)

@@ -99,12 +99,12 @@ def matrix_adjoint(x: Tensor) -> Tensor:
 
 def set_real(x: Tensor, value: Any) -> None:
     """Write the real parts of x."""
-    assignment.set_item(parts.real(x), ..., value)
+    assignment.set_item(parts.real(x), ..., parts.real(value) if isinstance(value, Tensor) else value)
 
 
 def set_imag(x: Tensor, value: Any) -> None:
     """Write the imaginary parts of x."""
-    assignment.set_item(parts.imag(x), ..., value)
+    assignment.set_item(parts.imag(x), ..., parts.real(value) if isinstance(value, Tensor) else value)
 
 
 # ---- attaching ------------------------------------------------------------------------------------------------------

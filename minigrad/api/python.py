@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import ArgumentTypeError, DTypeError, ShapeError
 from minigrad.ops.pointwise import compare
 from minigrad.ops.reduction import sums as reduce
 from minigrad.ops.shape import views
@@ -150,9 +150,13 @@ def is_comparable(other: Any) -> bool:
 def contains(x: Tensor, element: Any) -> bool:
     """Return whether `element`, broadcast to x, equals some element of x, as in NumPy.
 
-    The result is False for an object that cannot be compared with the elements, such as a string.
+    Raises ArgumentTypeError for an object that cannot be compared with the elements, such as a string.
     """
-    return is_comparable(element) and truth(reduce.any(compare.eq(x, element)))
+    if not is_comparable(element):
+        raise ArgumentTypeError(
+            f"in: expected a number or a tensor, got {describe(element)}; wrap a list in mg.tensor(...)", op="in"
+        )
+    return truth(reduce.any(compare.eq(x, element)))
 
 
 def formatted(x: Tensor, spec: str) -> str:

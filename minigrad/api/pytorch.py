@@ -12,8 +12,9 @@ from minigrad.api.constructors import as_kind
 from minigrad.backends.registry import ACCELERATOR, backend_of, started
 from minigrad.core.device import as_device
 from minigrad.core.dtype import uint8
-from minigrad.core.formats import CHANNELS_LAST, format_of, layout_in, preserve_format
+from minigrad.core.formats import CHANNELS_LAST, MemoryFormat, format_of, layout_in, preserve_format
 from minigrad.core.layout import Layout
+from minigrad.core.roles import read_flag
 from minigrad.core.shape import as_shape, normalize_dim
 from minigrad.core.storage import Storage
 from minigrad.declare.decorators import public
@@ -45,6 +46,28 @@ def dim(x: Tensor, dim: int | None = None) -> int:
 def stride(x: Tensor, dim: int | None = None) -> Any:
     """Return the strides of all dims, or that of `dim`, in elements."""
     return x.strides if dim is None else x.strides[normalize_dim(dim, x.ndim, "stride", x)]
+
+
+def dim_order(x: Tensor, *, ambiguity_check: bool | list[Any] = False) -> tuple[int, ...]:
+    """Return the dims from that with the largest stride to that with the smallest.
+
+    ambiguity_check: True requires that no other order describes the same memory; a list of memory formats, that x has
+    exactly one of them.  Otherwise ArgumentError is raised.
+    """
+    formats = isinstance(ambiguity_check, list) and all(isinstance(each, MemoryFormat) for each in ambiguity_check)
+    if not formats:
+        read_flag(ambiguity_check, "dim_order", "ambiguity_check")
+    order = sorted(range(x.ndim), key=lambda d: -x.strides[d])
+    if formats:
+        clear = sum(x.is_contiguous(each) for each in ambiguity_check) == 1  # type: ignore[union-attr]
+    else:
+        clear = not ambiguity_check or (1 not in x.shape and len({*x.strides}) == x.ndim)
+    if clear:
+        return tuple(order)
+    raise ArgumentError(
+        f"dim_order: expected a tensor with one order of its dims, or with one of the formats, got {describe(x)} with "
+        f"strides {x.strides}; omit ambiguity_check"
+    )
 
 
 def untyped_storage(x: Tensor) -> Storage:
@@ -375,8 +398,8 @@ def dist(x: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 
 FUNCTIONS = (
-    size, dim, stride, storage_offset, untyped_storage, element_size, is_floating_point, type, type_as, cpu, cuda,
-    pin_memory,
+    size, dim, dim_order, stride, storage_offset, untyped_storage, element_size, is_floating_point, type, type_as, cpu,
+    cuda, pin_memory,
     is_pinned, view_as, reshape_as, expand_as, sum_to_size, get_device, resize_, resize_as_, set_, share_memory_, norm,
     dist, is_complex, is_nonzero, is_same_size, is_signed, is_set_to, record_stream,
     *[same(name) for name in ("resolve_neg", "to_dense")],

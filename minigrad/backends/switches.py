@@ -1,4 +1,7 @@
-"""PyTorch's switches of libraries that minigrad does not use, for scripts that set them.  They have no effect."""
+"""PyTorch's switches of libraries that minigrad does not use, for scripts that set them.  They have no effect.
+
+The switches of deterministic algorithms fill uninitialized memory; all results are deterministic in any case.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
+
+from minigrad.config import settings
 
 
 @contextmanager
@@ -19,6 +24,18 @@ def always(value: Any) -> Callable[..., Any]:
     return lambda *args, **kwargs: value
 
 
+class Deterministic:
+    """PyTorch's switches of deterministic algorithms; `fill` is `utils.deterministic.fill_uninitialized_memory`."""
+
+    enabled, warn_only, fill = False, False, True
+
+    def set(self, **values: bool) -> None:
+        """Change switches: with `enabled` and `fill`, the memory of `empty` and similar functions is filled."""
+        vars(self).update(values)
+        settings.fill_uninitialized = self.enabled and self.fill
+
+
+deterministic = Deterministic()
 KERNELS = ("flash", "mem_efficient", "math", "cudnn")  # PyTorch's implementations of attention
 cuda = SimpleNamespace(
     matmul=SimpleNamespace(

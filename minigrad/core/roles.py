@@ -134,6 +134,20 @@ def read_factor(value: Any, op: str, name: str, operands: Sequence[Any]) -> comp
     return plain if plain.imag else plain.real
 
 
+def expect_kind(op: str, *operands: Any, **factors: Any) -> None:
+    """Raise ArgumentTypeError for a boolean factor of numbers, and for a float as the factor of integers."""
+    kinds = {x.dtype.kind for x in operands}
+    inexact = any(x.dtype.is_inexact for x in operands)
+    for name, factor in factors.items():
+        if (isinstance(factor, bool) and kinds != {"bool"}) or (isinstance(factor, float) and not inexact):
+            raise ArgumentTypeError(
+                f"{op}: {name} must be a number of the kind of the operands, got {factor!r}{beside(operands)}; pass "
+                f"{name}={int(factor)}, for example",
+                op=op,
+                value=factor,
+            )
+
+
 def _flag(value: Any, op: str, name: str, operands: Sequence[Any]) -> bool:
     if isinstance(value, (bool, int, np.bool_, np.integer)) and value in (0, 1):
         return bool(value)

@@ -14,6 +14,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from minigrad.errors import ArgumentTypeError, IndexOutOfRange, ShapeError
 
 Shape = tuple[int, ...]
@@ -215,14 +218,11 @@ def pooled_size(n: int, window: int, stride: int, padding: int, dilation: int, c
     return count - 1 if ceil_mode and (count - 1) * stride >= n + padding else count
 
 
-def window_counts(outputs: int, n: int, window: int, stride: int, padding: int, pad_counts: bool) -> list[int]:
+def window_counts(outputs: int, n: int, window: int, stride: int, padding: int, pad_counts: bool) -> NDArray[np.int64]:
     """Return how many positions each window along a dim covers; positions of the padding count if `pad_counts`."""
-    counts = []
-    for o in range(outputs):
-        start = o * stride - padding
-        end = min(start + window, n + padding)
-        counts.append(end - start if pad_counts else min(end, n) - max(start, 0))
-    return counts
+    start = np.arange(outputs) * stride - padding
+    end = np.minimum(start + window, n + padding)
+    return end - start if pad_counts else np.minimum(end, n) - np.maximum(start, 0)
 
 
 # ---- windows that slide over spatial dims ----------------------------------------------------------------------------

@@ -7,9 +7,10 @@ the buffer returns to its allocator immediately, by reference counting alone.
 
 from __future__ import annotations
 
+import operator
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from sys import getrefcount
 from threading import Lock
 from typing import Any
@@ -51,12 +52,22 @@ class Storage(Block):
     """
 
     # `others`: weak references to the storages over this memory with another dtype, by dtype; set by `seen_as`.
-    __slots__ = ("__weakref__", "device", "dtype", "keeper", "others", "tracked", "version")
+    __slots__ = ("__weakref__", "device", "dtype", "file", "keeper", "others", "tracked", "version")
     others: dict[DType, Any]
+    file: str  # the path of a file whose memory is shared; set by `from_file`
 
     def __init__(
-        self, buffer: Any, dtype: DType, device: Device, allocator: Allocator | None = None, numel: int | None = None
-    ) -> None:
+        self, buffer: Any, dtype: DType | None = None, device: Device = CPU, allocator: Allocator | None = None,
+        numel: int | None = None,
+    ) -> None:  # fmt: skip
+        """Own a buffer.  As in PyTorch, users pass a number of elements or a sequence of numbers: `mg.Storage(3)`."""
+        if dtype is None:
+            dtype = default_float()
+            buffer = (
+                Storage.of(*buffer, dtype=dtype).buffer
+                if isinstance(buffer, Sequence)
+                else aligned(operator.index(buffer) * dtype.itemsize, dtype.storage, spread=False)
+            )
         self.key = 0 if numel is None else Key.of(0, numel)
         self.allocator = allocator
         self.buffer = buffer
@@ -144,7 +155,15 @@ class Storage(Block):
                 nbytes=size,
             )
         mapped = np.memmap(path, wanted.storage, "r+" if shared else "c", shape=(needed // wanted.itemsize,))
-        return Storage.from_buffer(mapped, wanted)
+        storage = Storage.from_buffer(mapped, wanted)
+        if shared:
+            storage.file = os.fspath(path)
+        return storage
+
+    @property
+    def filename(self) -> str | None:
+        """The path of the file that writes change, or None."""
+        return getattr(self.memory, "file", None)
 
     @property
     def numel(self) -> int:
@@ -280,6 +299,10 @@ class OtherDtype(Storage):
     @property
     def memory(self) -> Storage:
         return self.whole
+
+    def clone(self) -> Storage:
+        """Return a copy of the whole with the dtype of this view, so that bytes can be read as elements again."""
+        return self.whole.clone().seen_as(self.dtype)
 
     @property
     def numel(self) -> int:

@@ -76,7 +76,7 @@ SPACES: Final = ("", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data
 # Methods of PyTorch 2.13, and names from its older releases and from NumPy that scripts use.
 OTHERS: Final = (
     "as_subclass astype ccol_indices chalf coalesce col_indices crow_indices dense_dim dequantize "
-    "eig indices int_repr is_coalesced lstsq lu map2_ masked_scatter_ matrix_exp "
+    "eig indices int_repr is_coalesced lstsq map2_ masked_scatter_ matrix_exp "
     "nonzero_static polygamma_ q_per_channel_axis q_scale q_zero_point qscheme reinforce renorm_ resize "
     "resize_as set_ slice_inverse smm solve sparse_dim sparse_mask sspaddmm symeig to_mkldnn to_numpy "
     "to_padded_tensor to_sparse to_sparse_coo to_sparse_csr triangular_solve untyped_storage values xpu"

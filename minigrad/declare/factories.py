@@ -20,6 +20,7 @@ from minigrad.core.formats import strided
 from minigrad.core.op import Op
 from minigrad.core.plans import keep
 from minigrad.core.roles import FlagOrNone, role_of
+from minigrad.declare.forms import expect_agreement
 from minigrad.declare.signature import OUT
 from minigrad.errors import ArgumentError
 from minigrad.runtime.dispatch import apply, runner
@@ -115,6 +116,7 @@ def recalled(function: Any, into: bool) -> Any:
                 raise TypeError(f"{function.__name__}() got the argument {many} twice; pass {many} once")
             args = (named.pop(many),)
         if out is not None:
+            expect_agreement(function.__name__, dtype, out)
             dtype = getattr(out, "dtype", None) if dtype is None else dtype
             device = getattr(out, "device", None) if device is None else device
         if out is not None and not into:

@@ -133,8 +133,15 @@ def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any =
     expect_tensors(op.label, x)
     if out is None:
         return in_dtype(op, call(op, (in_dtype(op, x, dtype),), params), dtype)
+    expect_agreement(op.label, dtype, out)
     (x,) = apart(op, (in_dtype(op, x, dtype),), out)
     return copy_result(op.label, in_dtype(op, call(op, (x,), params), dtype), out)
+
+
+def expect_agreement(label: str, dtype: Any, out: Any) -> None:
+    """Raise DTypeError if a call has both a dtype and `out`, and they differ."""
+    if dtype is not None and isinstance(out, Tensor) and out.dtype is not as_dtype(dtype):
+        raise DTypeError(f"{label}: dtype is {as_dtype(dtype)}, and out is {describe(out)}; omit dtype", op=label)
 
 
 def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:

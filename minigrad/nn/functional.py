@@ -7,6 +7,7 @@ optional `dim`, and `_stacklevel`, which has no effect.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -104,6 +105,24 @@ def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtyp
     return function(input, dim, dtype)
 
 
+def with_indices(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a pooling function that also returns the positions of the largest elements, under PyTorch's name."""
+
+    @functools.wraps(function)
+    def pooled(*args: Any, return_indices: bool = True, **kwargs: Any) -> Any:
+        return function(*args, return_indices=True, **kwargs)
+
+    pooled.__name__ = pooled.__qualname__ = f"{function.__name__}_with_indices"
+    pooled.__doc__ = (
+        f"Return the values and the indices of `{function.__name__}` with return_indices=True.\n\n"
+        "input: the signals, images or volumes; the other parameters are those of this function."
+    )
+    return pooled
+
+
+for name in [f"{kind}max_pool{dims}d" for kind in ("", "adaptive_", "fractional_") for dims in (1, 2, 3)]:
+    if name in namespaces[FUNCTIONAL]:  # there is no fractional_max_pool1d
+        namespaces[FUNCTIONAL][f"{name}_with_indices"] = with_indices(namespaces[FUNCTIONAL][name])
 namespaces[FUNCTIONAL]["logsigmoid"] = activation.log_sigmoid
 # PyTorch has these in-place functions in this namespace as well.
 for name in ("celu", "elu", "hardtanh", "leaky_relu", "relu", "selu", "threshold"):

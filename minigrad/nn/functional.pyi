@@ -22,11 +22,20 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: builtins.bool | None = ...) -> Any:
     """Return the largest element of each of `output_size` windows along the last dim; see `adaptive_max_pool2d`."""
 
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_indices: builtins.bool | None = ...) -> Any:
+    """Return the values and the indices of `adaptive_max_pool1d` with return_indices=True."""
+
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: builtins.bool | None = ...) -> Any:
     """Return the largest element of each window of images, with windows such that the result has a given size."""
 
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: builtins.bool | None = ...) -> Any:
+    """Return the values and the indices of `adaptive_max_pool2d` with return_indices=True."""
+
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: builtins.bool | None = ...) -> Any:
     """Return the largest element of each of `output_size` windows of the last three dims; see `adaptive_max_pool2d`."""
+
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: builtins.bool | None = ...) -> Any:
+    """Return the values and the indices of `adaptive_max_pool3d` with return_indices=True."""
 
 def affine_grid(theta: Tensor, size: builtins.int | Sequence[builtins.int], align_corners: builtins.bool | None = ...) -> Tensor:
     """Return a grid (N, H, W, 2) or (N, D, H, W, 3) for `grid_sample`: the positions of all pixels after an affine map."""
@@ -127,8 +136,14 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = ...,
 def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: builtins.bool = ..., _random_samples: Tensor | None = ...) -> Any:
     """Return the largest element of each of `output_size` windows of images, at random positions."""
 
+def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: builtins.bool = ..., _random_samples: Tensor | None = ...) -> Any:
+    """Return the values and the indices of `fractional_max_pool2d` with return_indices=True."""
+
 def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: builtins.bool = ..., _random_samples: Tensor | None = ...) -> Any:
     """Return the largest element of each of `output_size` random windows of volumes; see `fractional_max_pool2d`."""
+
+def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = ..., output_ratio: Any = ..., return_indices: builtins.bool = ..., _random_samples: Tensor | None = ...) -> Any:
+    """Return the values and the indices of `fractional_max_pool3d` with return_indices=True."""
 
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | builtins.float, full: builtins.bool | None = ..., eps: builtins.float = ..., reduction: builtins.str = ...) -> Tensor:
     """Return the negative log-likelihood of normally distributed targets: (log(var) + (input - target)**2 / var)/2."""
@@ -220,11 +235,20 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool | None = ...) -> Any:
     """Return the largest element of each window along the last dim; see `max_pool2d`."""
 
+def max_pool1d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool | None = ...) -> Any:
+    """Return the values and the indices of `max_pool1d` with return_indices=True."""
+
 def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool | None = ...) -> Any:
     """Return the largest element of each window of images (N, C, H, W), or of one image (C, H, W)."""
 
+def max_pool2d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool | None = ...) -> Any:
+    """Return the values and the indices of `max_pool2d` with return_indices=True."""
+
 def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool | None = ...) -> Any:
     """Return the largest element of each window of the last three dims; see `max_pool2d`."""
+
+def max_pool3d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool | None = ...) -> Any:
+    """Return the values and the indices of `max_pool3d` with return_indices=True."""
 
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
     """Return zeros with the elements of input at the indices that `max_pool1d` returned; see `max_unpool2d`."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from minigrad.backends.registry import backend_of
 from minigrad.backends.steps import Steps
+from minigrad.config import settings
 from minigrad.core.device import CPU, as_device, default_device
 from minigrad.core.dtype import BY_NUMPY, DType, as_dtype, bool_, default_float, fit_number, float64, inferred, int64
 from minigrad.core.formats import MemoryFormat, format_of, layout_in, preserve_format
@@ -215,6 +216,10 @@ def blank(name: str, size: Sequence[Any], dtype: DType, device: Any, requires_gr
         expect_float(name, dtype, True)
     shape, where = as_shape(size, name), default_device() if device is None else as_device(device)
     layout = layout_in(name, shape, memory_format)
+    if settings.fill_uninitialized:
+        value = number(math.nan if dtype.is_inexact else dtype.highest, dtype, where)
+        make: Any = call_of(fill, value, shape=(layout.numel,))
+        return later(lambda: Tensor(make().storage, layout))
     allocate = backend_of(where).maker(layout.numel, dtype, where)
     return later(lambda: Tensor(allocate(), layout))
 

@@ -788,6 +788,9 @@ class Attached:
     def dim(self, dim: builtins.int | None = ...) -> builtins.int:
         """Return the number of dims; with the argument `dim`, return the length of that dim, as in candle."""
 
+    def dim_order(self, *, ambiguity_check: builtins.bool | builtins.list[Any] = ...) -> builtins.tuple[builtins.int, ...]:
+        """Return the dims from that with the largest stride to that with the smallest."""
+
     @property
     def dims(self) -> builtins.tuple[builtins.int, ...]:
         """Sizes of the dims; `()` for a scalar."""
@@ -1069,6 +1072,9 @@ class Attached:
 
     def hardtanh_(self, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ...) -> Tensor:
         """Apply `hardtanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
+    def hash_tensor(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, keepdim: builtins.bool = ..., mode: builtins.int = ..., out: Tensor | None = ...) -> Tensor:
+        """Return the exclusive or of the bits of the elements over `dim`, in uint64; not differentiable."""
 
     def heaviside(self, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return the Heaviside step function: 0 for input < 0, 1 for input > 0, `values` at 0, and 0 for nan."""
@@ -1455,6 +1461,9 @@ class Attached:
 
     def lt_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `lt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
+
+    def lu(self, pivot: builtins.bool = ..., get_infos: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+        """Return (LU, pivots) as `mg.linalg.lu_factor`, also for singular matrices."""
 
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the solutions of systems from the factors of `mg.linalg.lu_factor`, as `mg.linalg.lu_solve`."""

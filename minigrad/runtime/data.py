@@ -21,7 +21,8 @@ from minigrad.runtime.tensor import Tensor, describe
 ARRAY_PROTOCOLS = ("__array__", "__array_interface__")  # of NumPy's arrays and of those of other libraries
 KINDS, LISTS = frozenset({bool, int, float, complex}), frozenset({list, tuple})
 # The type codes of Python's arrays that contain numbers of a kind as they are stored for a dtype.
-CODES = {(float, float32): "f", (float, float64): "d", (int, int64): "q", (bool, bool_): "B"}
+CODES = {(float, float32): "f", (int, float32): "f", (float, float64): "d", (int, float64): "d", (int, int64): "q",
+         (bool, bool_): "B"}  # fmt: skip
 # Functions that receive the data and the name of each call of `store`; the journal is one while debug mode is on.
 watchers: list[Callable[[Any, str], None]] = []
 

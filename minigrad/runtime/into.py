@@ -29,6 +29,12 @@ from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.writing import check_recordable, check_writable, count_part, overlap, share_elements
 
 INTO_LIMIT = 1024
+# PyTorch casts no result of these functions to the dtype of `out`.
+EXACT = frozenset(
+    "all aminmax any argmax argmin bucketize cummax cummin diff float_power frexp hash_tensor histc histogram isin "
+    "isneginf isposinf kthvalue logcumsumexp max median min mode msort multinomial nanmedian nonzero nonzero_static "
+    "searchsorted signbit sort topk".split()
+)
 WRITES = {"clone": "copy_", "cast": "copy_", "fill": "fill_"}  # the public names of ops that write their operand
 # If an operand is also the result, a separate kernel is compiled only from this number of elements on.
 VECTORS_PAY = 2048
@@ -256,7 +262,8 @@ def resized(label: str, result: Any, out: Any, operands: tuple[Any, ...]) -> boo
 def expect_result(label: str, result: Any, out: Any, device: Any, position: str = "out") -> None:
     """Raise ShapeError, DTypeError or DeviceError if a result (a tensor, a plan or a Spec) does not fit `out`.
 
-    A result may be cast to a dtype of its own category, or of a higher one, in the order bool, integers, floats.
+    A result may be cast to a dtype of its own category, or of a higher one, in the order bool, integers, floats; that
+    of a label in EXACT is not cast.
     position: the parameter that the user passes it to.
     """
     if not isinstance(out, Tensor):
@@ -265,12 +272,18 @@ def expect_result(label: str, result: Any, out: Any, device: Any, position: str 
             op=label,
         )
     shown = Spec(result.layout, result.dtype)
+    exact = label in EXACT
     for what, wrong, error in (
         ("shapes", out.layout.shape != result.layout.shape, errors.ShapeError),
-        ("dtypes", category(result.dtype) > category(out.dtype), errors.DTypeError),
+        (
+            "dtypes",
+            result.dtype is not out.dtype and (exact or category(result.dtype) > category(out.dtype)),
+            errors.DTypeError,
+        ),
     ):
         if wrong:
             needed = "shapes must agree" if what == "shapes" else f"no {result.dtype} can be stored there"
+            needed = f"{label} does not convert its result" if exact and what == "dtypes" else needed
             raise error(
                 f"{label}: the result is {shown!r}, {position} is {describe(out)}; {needed}, so pass "
                 f"{position}=mg.empty({shown.shape}, dtype=mg.{shown.dtype})",

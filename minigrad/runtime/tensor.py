@@ -109,7 +109,9 @@ class Tensor(Attached):
         return self.layout.ndim == rank and self.layout.permute((0, *range(2, rank), 1)).is_contiguous
 
     def data_ptr(self) -> int:
-        """Return the address of the first element."""
+        """Return the address of the first element; 0 if there is none."""
+        if not self.layout.numel:
+            return 0
         return self.storage.data_ptr() + self.layout.offset * self.dtype.itemsize
 
     def detach(self) -> Tensor:

@@ -206,7 +206,7 @@ def jumps(fn: Function, x: Array, y: Array) -> list[int]:
     known = np.isfinite(steps)
     if not known.any():
         return []
-    low, high = extent([y])
+    low, high = value_range([y])
     asked = np.flatnonzero(known & (steps > WIDE * (high - low)))
     left, right, most = x[asked], x[asked + 1], steps[asked]
     for _ in range(2):
@@ -308,10 +308,10 @@ def drawn(curves: Sequence[Curve], across: str, log: bool, cut: bool) -> Curves:
     left, right = min(curve.x.min() for curve in curves), max(curve.x.max() for curve in curves)
     span = (float(left), float(right)) if right - left > 1 / LARGEST else widened(left, right)
     title = ", ".join(curve.name for curve in curves) + (f" against the {across}" if across else "")
-    return Curves(Chart(title, lines, span, widened(*extent(ys, cut)), log, across, notes), curves)
+    return Curves(Chart(title, lines, span, widened(*value_range(ys, cut)), log, across, notes), curves)
 
 
-def extent(ys: Sequence[Array], cut: bool = True) -> tuple[float, float]:
+def value_range(ys: Sequence[Array], cut: bool = True) -> tuple[float, float]:
     """Return the lowest and highest value; with `cut`, values far from most others are ignored, as near a pole."""
     finite = [part for y in ys if (part := y[np.abs(y) < LARGEST]).size]
     if not finite:

@@ -63,7 +63,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "lu_unpack": {"LU_data": SQUARE, "LU_pivots": np.array([1, 2], np.int32)}, "geqrf": {"input": X},
     "householder_product": {"A": Y, "tau": (2,)}, "orgqr": {"input": Y, "input2": (2,)},
     "ormqr": {"input": Y, "input2": (2,), "input3": Y},
-    "lu_solve": {"LU": SQUARE, "pivots": np.array([1, 2]), "B": X},
+    "lu_solve": {"LU": SQUARE, "pivots": np.array([1, 2], np.int32), "B": X},
     "linear": {"input": X, "weight": (4, 3), "bias": (4,)},
     "cast": {"input": X, "dtype": mg.float64},
     **{name: {"tensors": [X, X]} for name in ("hstack", "vstack", "row_stack", "dstack", "column_stack")},

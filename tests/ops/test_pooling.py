@@ -143,10 +143,14 @@ def test_an_adaptive_mean_of_no_element_is_refused():
         F.adaptive_avg_pool1d(mg.zeros(1, 1, 0), 2)
 
 
-def test_adaptive_pools_of_no_channels_are_empty():
+def test_adaptive_pools_of_no_channels_are_empty_and_maxima_of_a_batch_are_refused():
     for dims in (1, 2, 3):
+        with pytest.raises(ShapeError, match="inner dim"):
+            getattr(F, f"adaptive_max_pool{dims}d")(mg.zeros(2, 0, *(4,) * dims, device="reference"), 2)
         for name in ("avg", "max"):
             for size, shape in ((2, (2, 0, *(4,) * dims)), (3, (2, 0, *(4,) * dims)), (2, (0, *(4,) * dims))):
+                if name == "max" and len(shape) == dims + 2:
+                    continue
                 x = mg.zeros(shape, device="reference").requires_grad_()
                 y = getattr(F, f"adaptive_{name}_pool{dims}d")(x, size)
                 y.sum().backward()

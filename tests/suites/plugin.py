@@ -26,6 +26,7 @@ from tests.suites import replaced, scope
 
 SECONDS = 60
 HELPERS = ("common_utils", "common_cuda", "common_mkldnn", "common_nn")
+LISTS = "common_methods_invocations"  # the lists of operators, whose import takes seconds
 results = Path(os.environ["SUITES_RESULTS"])
 seen: dict[str, str] = {}
 compared: set[str] = set()
@@ -77,7 +78,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Install the names before the test file is imported."""
     folder = os.environ["SUITES_FOLDER"]
     sys.path.append(folder)
-    for helper in HELPERS:
+    text = Path(config.args[0].partition("::")[0]).read_text(encoding="utf-8")
+    for helper in (*HELPERS, *((LISTS,) if LISTS in text else ())):
         real = importlib.import_module(f"torch.testing._internal.{helper}")
         real.__getattr__ = replaced.missing(real)  # type: ignore[method-assign]
     if os.environ["SUITES_AS"] == "torch":

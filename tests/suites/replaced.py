@@ -80,6 +80,8 @@ def missing(module: types.ModuleType) -> Any:
     def look_up(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name.endswith("_and_refs"):  # the lists of operators without references, which are out of scope
+            return vars(module)[name.removesuffix("_and_refs")]
         made = vars(module).get(f"get_{name}")
         return made() if made else StandIn()
 

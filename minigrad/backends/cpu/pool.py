@@ -189,7 +189,7 @@ def reciprocals(
     parts = [np.ones(1)] * (3 - len(window))
     for d in range(len(window)):
         counts = window_counts(outputs[2 + d], image[2 + d], window[d], stride[d], padding[d], pad_counts)
-        parts.append(1 / np.array(counts if divisor is None else [1] * len(counts), np.float64))
+        parts.append(1 / counts.astype(np.float64) if divisor is None else np.ones(len(counts)))
     if divisor is not None:
         parts[0] = parts[0] / divisor
     return np.concatenate(parts)

@@ -31,7 +31,7 @@ from minigrad.ops.casting import clone
 from minigrad.ops.creation import arange
 from minigrad.ops.pointwise.arithmetic import remainder
 from minigrad.ops.pointwise.compare import eq, where
-from minigrad.ops.pointwise.rounding import scaled
+from minigrad.ops.pointwise.rounding import as_whole, scaled
 from minigrad.ops.shape.views import expand, narrow, permute, reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.into import copy_result
@@ -212,7 +212,9 @@ def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
     batch=lambda input, index, source, *, dim, batch, flags: add_batch(input, index, source, dim, flags, batch),
     method=True, in_place=True,
     otherwise=lambda input, dim, index, source, alpha, out: (
-        None if alpha == 1 else index_add(input, dim, index, scaled("index_add", input, source, alpha), out=out)
+        None
+        if alpha == 1
+        else index_add(input, dim, index, scaled("index_add", input, source, as_whole(alpha, source)), out=out)
     ),
     complex=True,
 )  # fmt: skip

@@ -7,6 +7,7 @@ product.  The views and reshapes for this depend only on the equation and the sh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -96,7 +97,8 @@ def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Label
             "equation first",
             op="einsum",
         )
-    left, arrow, result = equation.replace(" ", "").partition("->")
+    # A space inside an ellipsis stays, as a letter that does not exist.
+    left, arrow, result = re.sub(r"(?<![.]) +| +(?![.])", "", equation).partition("->")
     parts = left.split(",")
     if len(parts) != len(operands):
         raise ArgumentError(

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from minigrad.core.conditions import Ndim, Square
-from minigrad.core.roles import Choice, Dim, Flag, Int, IntsOrNone, Number
+from minigrad.core.conditions import Inexact, Ndim, Square
+from minigrad.core.roles import Choice, Dim, Flag, Int, IntsOrNone, Number, read_scalar
 from minigrad.core.shape import normalize_dim
 from minigrad.declare.decorators import composed, public
 from minigrad.declare.forms import as_float
@@ -34,7 +34,8 @@ Known = dict[tuple[int, int], tuple[int, int]]
 
 @composed()
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
-    """Return the vector norm of order `ord` over `dim`, by default over all elements; see `mg.norm`."""
+    """Return the vector norm of order `ord`, a number, over `dim`, by default over all elements; see `mg.norm`."""
+    ord = read_scalar(ord, "vector_norm", "ord", (x,))
     return norms.norm(x, ord, dim, keepdim, dtype=dtype)
 
 
@@ -95,7 +96,7 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False,
     tensor of one dim is a vector, and a tensor of two dims is a matrix.
     """
     if ord is None or isinstance(dim, int) or (dim is None and input.ndim == 1) or (dim is not None and len(dim) == 1):
-        return norms.norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+        return vector_norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
     if dim is None and input.ndim != 2:
         raise ShapeError(
             f"norm: dim is required with ord for more than 2 dims, got {describe(input)}; pass dim=(-2, -1), for "
@@ -159,14 +160,14 @@ def tensorsolve(A: Tensor, B: Tensor, dims: IntsOrNone = None) -> Tensor:
 
 
 @composed(namespace=(MG, LINALG), method=True)
-def matrix_exp(input: Annotated[Tensor, Square]) -> Tensor:
+def matrix_exp(input: Annotated[Tensor, Square, Inexact]) -> Tensor:
     """Return the exponentials of square matrices: the sum of input^k / k! over all k.
 
     Each matrix is divided by 2^s so that its norm is at most 1/2, the series has 18 terms, and the result is squared s
     times.
     Source: Moler and Van Loan, "Nineteen dubious ways to compute the exponential of a matrix" (2003), section 3.
     """
-    A = as_float("matrix_exp", input)
+    A = input
     if not A.numel():
         return clone(A)
     norm = amax(sum(abs(A.detach()), -1), -1, True).unsqueeze(-1)

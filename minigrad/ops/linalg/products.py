@@ -26,6 +26,7 @@ from minigrad.declare.rules import number as numbers
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.batch_rules import Flags, batched_product, ranked, stretched
 from minigrad.ops.pointwise.arithmetic import mul
+from minigrad.ops.pointwise.rounding import as_whole
 from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -243,7 +244,7 @@ def with_factors(c: Tensor, a: Tensor, b: Tensor, alpha: Any, beta: Any) -> Tens
         c, beta = mul(c, beta), 1
     if isinstance(alpha, complex):
         a, alpha = mul(a, alpha), 1
-    result: Tensor = add_product(c, a, b, alpha=alpha, beta=beta)
+    result: Tensor = add_product(c, a, b, alpha=as_whole(alpha, a), beta=as_whole(beta, c))
     return result
 
 

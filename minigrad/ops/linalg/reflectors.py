@@ -11,17 +11,16 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from minigrad.core.conditions import Condition, Inexact, expect_same, expect_shapes
-from minigrad.core.dtype import int32
 from minigrad.core.roles import Flag, Number
 from minigrad.declare.decorators import composed
 from minigrad.declare.names import LINALG
 from minigrad.declare.record import results_of
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.creation import arange, eye, zeros
 from minigrad.ops.linalg.factors import triangular
 from minigrad.ops.linalg.lu import MATRICES
 from minigrad.ops.linalg.matrices import vector_norm
-from minigrad.ops.linalg.systems import row_order
+from minigrad.ops.linalg.systems import Pivots, row_order
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.pointwise.rounding import isreal
 from minigrad.ops.reduction.sums import sum
@@ -36,7 +35,6 @@ GEQRF: Any = results_of("geqrf", ("a", "tau"))
 Tall = Condition(
     ShapeError, "have at least as many rows as columns", "pass A[..., :m]", lambda A, _: A.shape[-2] >= A.shape[-1]
 )
-Pivots = Condition(DTypeError, "have the dtype int32", "pass the pivots of lu_factor", lambda x, _: x.dtype is int32)
 
 
 @composed(method=False)

@@ -9,11 +9,13 @@ from minigrad.core.roles import Flag, Int, Scalar
 from minigrad.declare.decorators import composed
 from minigrad.declare.record import results_of
 from minigrad.ops.creation import zeros
-from minigrad.ops.linalg import factors, lu, matrices, pseudo, spectra, systems
+from minigrad.ops.linalg import factors, matrices, pseudo, spectra, systems
+from minigrad.ops.linalg import lu as triangles
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.pointwise.complexes import angle, complex
 from minigrad.runtime.tensor import Tensor
 
+LU_RESULT: Any = results_of("lu", ("LU", "pivots"))
 SVD_RESULT: Any = results_of("svd", ("U", "S", "V"))
 
 
@@ -79,10 +81,20 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     return systems.lu_solve(LU_data, LU_pivots, input)
 
 
-@composed(of=lu.reflections)
+@composed(of=triangles.factors)
+def lu(A: Tensor, pivot: Flag = True, get_infos: Flag = False) -> Any:
+    """Return (LU, pivots) as `mg.linalg.lu_factor`, also for singular matrices.
+
+    get_infos: whether to return (LU, pivots, info) instead, as `mg.linalg.lu_factor_ex`.
+    """
+    LU, pivots, info = systems.lu_factor_ex(A, pivot=pivot)
+    return (LU, pivots, info) if get_infos else LU_RESULT(LU, pivots)
+
+
+@composed(of=triangles.reflections)
 def qr(input: Tensor, some: Flag = True) -> Any:
     """Return the QR factors of matrices, as `mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
-    return lu.qr(input, "reduced" if some else "complete")
+    return triangles.qr(input, "reduced" if some else "complete")
 
 
 @composed(of=spectra.singular)

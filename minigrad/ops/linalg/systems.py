@@ -5,19 +5,19 @@ The gradient of a determinant is the matrix of cofactors, which also exists for 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from minigrad.backends.launch import remapped
-from minigrad.core.conditions import Square, expect_shapes
+from minigrad.core.conditions import Condition, Square, expect_shapes
 from minigrad.core.dtype import DType, int32
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
 from minigrad.core.roles import Flag
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.record import results_of
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, DTypeError
 from minigrad.ops.creation import arange, eye
 from minigrad.ops.indexing.sorting import argsort
 from minigrad.ops.linalg.factors import first_step, square_shape, triangular, wide_dtype
@@ -105,19 +105,25 @@ def lu_factor_ex(A: Tensor, *, pivot: Flag = True, check_errors: Flag = False) -
     return RESULTS["lu_factor_ex"](LU, (exchanges + 1).to(int32), first_step(pivots_of(LU.detach()) == 0))
 
 
+Pivots = Condition(DTypeError, "have the dtype int32", "pass the pivots of lu_factor", lambda x, _: x.dtype is int32)
+
+
 def row_order(pivots: Tensor, rows: int) -> Tensor:
     """Return the original position of each row after the row exchanges of `lu_factor`, which are applied in order."""
     position = arange(rows, device=pivots.device)
     order = position.expand(*pivots.shape[:-1], rows)
     for j in range(pivots.shape[-1]):
         p = pivots.narrow(-1, j, 1).to(order.dtype) - 1
+        p = where(p < 0, rows, p)  # a row before the first does not exist; it is not counted from the end
         moved = where(position == p, order.narrow(-1, j, 1), order)
         order = where(position == j, order.gather(-1, p), moved)
     return order
 
 
 @composed()
-def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoint: Flag = False) -> Tensor:
+def lu_solve(
+    LU: Tensor, pivots: Annotated[Tensor, Pivots], B: Tensor, *, left: Flag = True, adjoint: Flag = False
+) -> Tensor:
     """Return X with A @ X = B, from the factors that `lu_factor` returned for A; batch dims broadcast.
 
     left: whether to solve A @ X = B; if False, X @ A = B is solved.

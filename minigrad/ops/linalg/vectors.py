@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Ndim, expect_same, expect_shapes
 from minigrad.core.dtype import bool_
-from minigrad.core.roles import Factor, Front
+from minigrad.core.roles import Factor, Front, expect_kind
 from minigrad.core.shape import broadcast_shapes, normalize_dim
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.forms import apart
@@ -186,7 +186,11 @@ def addr(
     input: Tensor, vec1: Annotated[Tensor, Ndim(1)], vec2: Annotated[Tensor, Ndim(1)], *, beta: Factor = 1,
     alpha: Factor = 1,
 ) -> Tensor:  # fmt: skip
-    """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
+    """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`.
+
+    The factors of integers must be ints, and those of numbers cannot be booleans.
+    """
+    expect_kind("addr", input, vec1, vec2, alpha=alpha, beta=beta)
     column, row = vec1.unsqueeze(1), vec2.unsqueeze(0)
     if input.dtype is vec1.dtype is vec2.dtype is bool_:  # sums and products of booleans are "or" and "and"
         product = logical_and(column, row)

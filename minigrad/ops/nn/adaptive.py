@@ -108,6 +108,7 @@ def sums_of(n: int, m: int) -> tuple[Any, Any, Any]:
 def adaptive_largest(name: str, dims: int, x: Tensor, output_size: Any, return_indices: bool) -> Any:
     """Return the largest elements of windows, and their positions; windows of equal size use the op of `max_pool`."""
     sizes = adaptive_sizes(name, dims, x, output_size)
+    Filled(x.ndim - 1, "inner dim").expect(name, input=x)
     image = x.shape[-dims:]
     if x.layout.numel and all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):
         window = tuple(n // m for n, m in zip(image, sizes, strict=True))
@@ -139,8 +140,8 @@ def adaptive_sizes(name: str, dims: int, x: Tensor, output_size: Any) -> Ints:
     wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * dims
     if x.ndim not in (dims + 1, dims + 2) or 0 in x.shape[-dims:] or len(wanted) != dims:
         raise ShapeError(
-            f"{name}: input must have {dims + 1} or {dims + 2} dims, without an empty pooled dim, and output_size one "
-            f"size or {dims} sizes, got {describe(x)} and output_size={describe(output_size)}; add dims with "
+            f"{name}: input must have {dims + 1} or {dims + 2} dims, without an empty pooled dim, and output_size "
+            f"one size or {dims} sizes, got {describe(x)} and output_size={describe(output_size)}; add dims with "
             "unsqueeze",
             op=name,
         )

@@ -83,8 +83,8 @@ def feature_alpha_dropout(
 
 
 def channels(x: Tensor, count: int) -> tuple[int, ...]:
-    """Return the shape of one number per channel: the first `count` dims of x, and 1 for all other dims."""
-    return (*x.shape[:count], *(1,) * (x.ndim - count))
+    """Return the shape of one number per channel: the first `count` dims, which x must have, and 1 for the others."""
+    return (*x.shape[:count], *(1,) * abs(x.ndim - count))
 
 
 def dropped(

@@ -254,6 +254,12 @@ def embedding_bag(
         Choice("sum", advice="pass mode='sum', for example").expect(
             "embedding_bag", **{"mode with per_sample_weights": mode}
         )
+    if scale_grad_by_freq:
+        Choice("sum", "mean", advice="pass scale_grad_by_freq=False").expect(
+            "embedding_bag", **{"mode with scale_grad_by_freq": mode}
+        )
+    if not count:
+        return zeros_of((0, weight.shape[1]), weight)
     Like("dtype", "weight").expect("embedding_bag", weight, per_sample_weights=per_sample_weights)
     Like("shape", advice="pass one weight per index").expect(
         "embedding_bag", input, per_sample_weights=per_sample_weights

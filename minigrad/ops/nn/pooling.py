@@ -206,6 +206,7 @@ def unpooled(
 ) -> Tensor:
     """Check the arguments, and return zeros of the size of the images with the elements at their positions."""
     Ndim(dims + 1, dims + 2).expect(name, input=x)
+    Filled(x.ndim - 1, "inner dim").expect(name, input=x)
     Integral.expect(name, x, indices=indices)
     Like("shape", advice=INDICES).expect(name, x, indices=indices)
     taps = per_dim(name, "kernel_size", window, dims, 1)

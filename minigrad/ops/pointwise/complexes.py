@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from minigrad.core.conditions import Wide
+from minigrad.core.conditions import Wide, expect_same
 from minigrad.core.op import Op, Spec
 from minigrad.declare.decorators import composed, elementwise
-from minigrad.declare.rules import Pair, common, float_to_real, joint, promote
+from minigrad.declare.rules import Pair, float_to_real, joint, promote
 from minigrad.ops.pointwise.arithmetic import abs as magnitude_of
 from minigrad.ops.pointwise.arithmetic import mul, sign
 from minigrad.ops.pointwise.compare import where
@@ -25,7 +25,8 @@ def complex_of(op: Op, specs: Sequence[Spec]) -> Pair:
     """Return the complex dtype whose parts have the dtype of both operands, float32 or float64."""
     for name, spec in zip(op.operands, specs):
         Wide.expect(op.label, **{name: spec})
-    dtype = common(specs)
+    expect_same("dtype", op.label, **dict(zip(op.operands, specs)))
+    dtype = specs[0].dtype
     return dtype.to_complex().compute, dtype.to_complex()
 
 

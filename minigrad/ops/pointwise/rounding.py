@@ -74,12 +74,18 @@ def takes_factor(alpha, x):
     return isinstance(x, (type(alpha), complex))
 
 
+def as_whole(factor, x):
+    """Return a factor of the elements of x: as an int if x is an integer tensor and the factor a float such as 2.0."""
+    return int(factor) if isinstance(factor, float) and factor.is_integer() and x.dtype.is_int else factor
+
+
 def scaled(name, input, other, alpha):
     """Return other * alpha, where alpha is a parameter of the op `name`; input: its other operand."""
     if not isinstance(alpha, (float, complex)):
-        if alpha.__class__ is int and {getattr(x, "dtype", x.__class__) for x in (input, other)} <= {bool_, bool}:
+        bools = {getattr(x, "dtype", x.__class__) for x in (input, other)} <= {bool_, bool}
+        if alpha.__class__ is int and bools:
             return Tensor.logical_and(other, alpha) if isinstance(other, Tensor) else bool(other and alpha)
-        if isinstance(alpha, (bool, int, np.generic, Tensor)):
+        if isinstance(alpha, (int, np.generic, Tensor)) and (bools or not isinstance(alpha, bool)):
             return other * alpha
     elif takes_factor(alpha, input) or takes_factor(alpha, other):
         return other * alpha
@@ -256,7 +262,7 @@ def nan_to_num(
 @composed(method=False, out=False)
 def rsub(input: Tensor, other: Any, *, alpha: complex = 1) -> Tensor:
     """Return other - alpha * input.  Gradient: -g*alpha for input, and g for other."""
-    return other - (input if alpha == 1 else scaled("rsub", other, input, alpha))
+    return other - (input if alpha == 1 and alpha is not True else scaled("rsub", other, input, alpha))
 
 
 # ---- mantissa and exponent -------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy as np
 from minigrad.core.conditions import expect_elements
 from minigrad.core.roles import Dims, Flag
 from minigrad.declare.decorators import composed, reduction
-from minigrad.declare.forms import as_float
+from minigrad.declare.forms import as_float, expect_agreement
 from minigrad.declare.rules import accumulate
 from minigrad.errors import ArgumentError
 from minigrad.ops.creation import zeros_like
@@ -43,6 +43,7 @@ def norm(
     divided evenly among the elements that attain the norm. For the order 0, the gradient is 0.
     Raises ArgumentError for another p, ShapeError for an infinite or negative order without elements.
     """
+    expect_agreement("norm", dtype, out)
     x = as_float("norm", input, dtype)
     if isinstance(p, str) and p in OF_MATRICES:
         found = OF_MATRICES[p](x, dim, keepdim)

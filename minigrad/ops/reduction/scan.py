@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from minigrad.core.conditions import Ndim, Numeric, expect_elements, expect_shape
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, promote
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import RunningExtreme, Scan
 from minigrad.core.roles import Cast, Choice, Dim, Flag, Size, ViewDims
@@ -24,7 +24,7 @@ from minigrad.declare.partials import declared
 from minigrad.declare.rules import floating, joint, same_shape, twice, values_and_positions, widen
 from minigrad.errors import ArgumentError
 from minigrad.kernels.scalar import scalar_of
-from minigrad.ops.casting import clone
+from minigrad.ops.casting import clone, to
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.pointwise.explog import log_of_two
@@ -341,6 +341,7 @@ def differences_along(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor
     if isinstance(step, Tensor) and step.ndim:
         expect_shape("gradient", (n,), "one value per element along the dim of", x, "pass a number", spacing=step)
         width: Any = reshape(diff_along(step, 0), shape)
+        x = to(x, promote(x.dtype, step.dtype))  # differences of float32 would round before they are divided by float64
     elif n > 2 and edge_order == 1:
         ends = [narrow(x, dim, k + 1, 1) - narrow(x, dim, k, 1) for k in (0, n - 2)]
         inner = narrow(x, dim, 2, n - 2) - narrow(x, dim, 0, n - 2)

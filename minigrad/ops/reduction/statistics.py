@@ -6,11 +6,12 @@ position of a result is that of a stable sort, and the gradient is added there.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Annotated, Any
 
 from minigrad.backends.steps import Steps
-from minigrad.core.conditions import Filled, Floating, Like, Ndim, Wide
-from minigrad.core.dtype import float64, int64
+from minigrad.core.conditions import Filled, Floating, Like, Ndim, Real, Wide, expect_elements
+from minigrad.core.dtype import float64, int64, uint64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Gather, Nth, Reduce, Sort
 from minigrad.core.roles import Cast, Choice, Dim, DimOrAll, Dims, Flag, Int, Number, OneDim
@@ -25,13 +26,14 @@ from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.indexing.sorting import sort
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.pointwise.blends import clamp, lerp
-from minigrad.ops.pointwise.compare import isnan, where
+from minigrad.ops.pointwise.compare import bitwise_xor, isnan, where
 from minigrad.ops.pointwise.complexes import complex
 from minigrad.ops.reduction.extremes import EXTREME, extreme_shape, kept
 from minigrad.ops.reduction.sums import mean, restore, share_ties, sum, tied_tangent, wide
+from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.parts import imag, real
 from minigrad.ops.shape.rearranging import movedim
-from minigrad.ops.shape.views import diagonal, reshape
+from minigrad.ops.shape.views import diagonal, narrow, reshape
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -323,3 +325,29 @@ def corrcoef(input: Tensor) -> Tensor:
     if not c.dtype.is_complex:
         return clamp(result, -1, 1)
     return complex(clamp(real(result), -1, 1), clamp(imag(result), -1, 1))
+
+
+# ---- bits ------------------------------------------------------------------------------------------------------------
+
+
+@composed(method=True)
+def hash_tensor(
+    input: Annotated[Tensor, Real], dim: Dims = None, *, keepdim: Flag = False, mode: Annotated[int, Choice(0)] = 0
+) -> Tensor:
+    """Return the exclusive or of the bits of the elements over `dim`, in uint64; not differentiable.
+
+    Floats are read as float64, and booleans and integers as int64, so equal elements have equal bits.
+    input: numbers or booleans, of any shape.  mode: 0, the only kind of hash.
+    Raises ShapeError if there is no element along one of the dims.
+    """
+    expect_elements("hash_tensor", input, dim)
+    rows = cast(input.detach(), dtype=float64 if input.dtype.is_float else int64).view(int64)
+    others = [n for d, n in enumerate(input.shape) if d not in dim]
+    n = prod(input.shape[d] for d in dim)
+    rows = reshape(movedim(rows, dim, tuple(range(len(dim)))), (n, *others))
+    while n > 1:
+        half, odd = n // 2, n % 2
+        pairs = bitwise_xor(narrow(rows, 0, 0, half), narrow(rows, 0, half, half))
+        rows, n = cat([pairs, narrow(rows, 0, n - 1, 1)], 0) if odd else pairs, half + odd
+    shape = [1 if d in dim else n for d, n in enumerate(input.shape)] if keepdim else others
+    return reshape(rows, shape).view(uint64)

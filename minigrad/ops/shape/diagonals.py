@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.config import listeners
-from minigrad.core.conditions import Ndim
+from minigrad.core.conditions import Ndim, expect_same
 from minigrad.core.device import Device
 from minigrad.core.dtype import int64
 from minigrad.core.op import Spec
@@ -151,6 +151,7 @@ def meshgrid(
 
     indexing: with "ij", the default, the dims are in the order of the vectors; "xy" swaps the first two dims.
     """
+    expect_same("dtype", "meshgrid", **{f"tensor {k}": x for k, x in enumerate(tensors)})
     shape = tuple([x.numel() for x in tensors])
     ones = (1,) * len(shape)
     grids = [expand(reshape(x, (*ones[:d], -1 if x.numel() else 0, *ones[d + 1 :])), shape=shape)

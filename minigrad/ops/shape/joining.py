@@ -50,8 +50,10 @@ def _piece(g: Tensor, shapes: tuple[tuple[int, ...], ...], position: int, dim: i
 def _without_empty(tensors: Any, dim: int, out: Tensor | None) -> Tensor | None:
     """Return the result of `cat` without the empty vectors among tensors of more dims; None if there are none."""
     shapes = [getattr(x, "shape", None) for x in tensors] if isinstance(tensors, (list, tuple)) else []
-    if (0,) not in shapes or None in shapes or all(len(shape) < 2 for shape in shapes):
+    if (0,) not in shapes or None in shapes:
         return None
+    if all(len(shape) < 2 for shape in shapes):
+        return cat(tensors, 0, out=out) if dim not in (0, -1) and {*shapes} == {(0,)} else None
     dtype = reduce(promote, [x.dtype for x in tensors])
     return cat([cast(x, dtype=dtype) for x, shape in zip(tensors, shapes) if shape != (0,)], dim, out=out)
 
