@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Any
 
 from minigrad.core.layout import Layout
 from minigrad.errors import ArgumentError, ShapeError
@@ -65,9 +66,9 @@ def format_of(layout: Layout) -> MemoryFormat | None:
     return (channels_last if rank == 4 else channels_last_3d) if ordered else None
 
 
-def layout_of_result(shape: tuple[int, ...], layouts: Iterable[Layout]) -> Layout:
+def layout_of_result(shape: tuple[int, ...], operands: Iterable[Any]) -> Layout:
     """Return the layout of a new result: in the format of the first operand that has its shape, as in PyTorch."""
-    for layout in layouts if len(shape) in CHANNELS_LAST.values() else ():
-        if layout.shape == shape:
-            return layout_in("", shape, format_of(layout))
+    for x in operands if len(shape) in CHANNELS_LAST.values() else ():
+        if x.layout.shape == shape:
+            return layout_in("", shape, format_of(x.layout))
     return Layout.contiguous(shape)

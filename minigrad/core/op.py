@@ -71,13 +71,6 @@ class Rule:
         self.foreign = not str(getattr(fn, "__module__", "")).startswith("minigrad.")
 
 
-# The parts of an op that the parameters of its declaration determine.
-READ = (
-    "along", "batch", "complete", "composed", "derived", "dtype_rule", "joint", "jvp", "linear", "operands", "outputs",
-    "params", "picks", "prepare", "result", "roles", "rules", "saves", "signature", "target", "variadic", "zeros",
-)  # fmt: skip
-
-
 class Op(Later):
     """Store the declaration of one op.
 
@@ -156,27 +149,6 @@ class Op(Later):
         self.variants: dict[tuple[bool, ...], Op] = {}
         self.writes: tuple[str, ...] = ()
 
-    def read_later(self, read: Callable[[Op], None], now: bool) -> None:
-        """Let `read` set what the parameters of the declaration determine: now, or when one of these parts is used."""
-
-        def fill(op: Op) -> None:
-            made = Op(op.name, op.kind, (), {}, op.where)  # another thread finds only complete parts
-            for name in UNREAD:
-                setattr(made, name, getattr(op, name))
-            read(made)
-            for part in READ:
-                if op.has(part):  # it was set after the declaration
-                    continue
-                if made.has(part):
-                    setattr(op, part, getattr(made, part))
-                else:
-                    op.later[part] = made.later[part]
-
-        if now:
-            read(self)
-        else:
-            self.leave(READ, fill)
-
     def value_name(self, k: int) -> str:
         """Return the name by which rules read a value of `saves`: the name of an operand or of a result."""
         return self.operands[k] if k >= 0 else self.outputs[-1 - k]
@@ -187,6 +159,3 @@ class Op(Later):
 
     def __repr__(self) -> str:
         return f"<op {self.name}({', '.join(self.operands)}) of {self.where}>"
-
-
-UNREAD = [name for name in Op.__slots__ if name not in READ]

@@ -38,6 +38,7 @@ from minigrad.declare.record import (
     new_op,
     publish,
     read_joint,
+    read_later,
 )
 from minigrad.declare.signature import (
     Signature,
@@ -132,7 +133,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
             own = {p.name: p.default for p in parameters_of(function) if p.default is not EMPTY}
             return own | (dict.fromkeys(op.operands[1:]) if sole is not None else {})
 
-        op.read_later(read, now=not ours)
+        read_later(op, read, ours)
         if inplace and (front or otherwise is not None):
             raise DeclarationError(
                 f"{where_of(function)}: inplace=True replaces front= and otherwise=, got one of them "
@@ -326,7 +327,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
             claim(op, linear, jvp, batch)
             op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
 
-        op.read_later(read, now=not ours)
+        read_later(op, read, ours)
 
         def parameters() -> tuple[Signature, bool]:
             """Return the signature, and whether `out` is added to it."""
@@ -426,7 +427,7 @@ def composed(
             op.signature, op.composed = signature, forms.collected(formatted, signature)
             check_writes(op, writes)
 
-        op.read_later(read, now=not ours)
+        read_later(op, read, ours)
 
         def parameters() -> tuple[Signature, bool]:
             """Return the signature, and whether `out` is added to it; some definitions write into `out` themselves."""

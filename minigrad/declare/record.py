@@ -32,6 +32,12 @@ unlisted: dict[str, Op] = {}  # composed ops that the schema does not list, by t
 FEW = 5  # largest number of operands for which all subsets are tabulated at once
 DERIVED = "derived"  # the value of `vjp=` for a rule that is derived from the body
 GRADIENT = re.compile(r"g(\d*)$")
+# The parts of an op that the parameters of its declaration determine.
+READ = (
+    "along", "batch", "complete", "composed", "derived", "dtype_rule", "joint", "jvp", "linear", "operands", "outputs",
+    "params", "picks", "prepare", "result", "roles", "rules", "saves", "signature", "target", "variadic", "zeros",
+)  # fmt: skip
+UNREAD = [name for name in Op.__slots__ if name not in READ]
 Vjp = tuple[Callable[..., Any] | None, ...]
 Function = Callable[..., Any]
 
@@ -54,6 +60,28 @@ def new_op(
 def is_ours(function: FunctionType) -> bool:
     """Return whether a declaration is in this package: then its parts are read at their first use, not at import."""
     return (function.__module__ or "").startswith("minigrad.")
+
+
+def read_later(op: Op, read: Callable[[Op], None], ours: bool) -> None:
+    """Let `read` set what the parameters of a declaration determine: now, or for `ours` when a part is first used."""
+
+    def fill(op: Op) -> None:
+        made = Op(op.name, op.kind, (), {}, op.where)  # another thread finds only complete parts
+        for name in UNREAD:
+            setattr(made, name, getattr(op, name))
+        read(made)
+        for part in READ:
+            if op.has(part):  # it was set after the declaration
+                continue
+            if made.has(part):
+                setattr(op, part, getattr(made, part))
+            else:
+                op.later[part] = made.later[part]
+
+    if ours:
+        op.leave(READ, fill)
+    else:
+        read(op)
 
 
 def named_op(function: FunctionType, kind: str, name: str = "", label: str = "", listed: bool = True) -> Op:

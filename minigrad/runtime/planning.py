@@ -112,8 +112,7 @@ def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec
         shape = broadcast_shapes(op.label, *[s.shape for s in specs])
     except MinigradError as error:
         raise with_dtypes(error, specs) from None
-    layout = layout_of_result(shape, [s.layout for s in specs])
-    outs = tuple([Spec(layout, dtype) for dtype in dtypes])
+    outs = tuple([Spec(layout_of_result(shape, specs), dtype) for dtype in dtypes])
     expanded = [Spec(s.layout.expand(shape), s.dtype) for s in specs]
     launch = elementwise_launch(op, backend.preparer, compute, outs, expanded)
     return CallPlan(backend, device, specs, launch, *outs)

@@ -144,14 +144,14 @@ def ground_of(base: Tensor, whole: Any) -> Any:
     """
     if base.layout.is_contiguous:
         return whole
-    # After a write the base's node is a view of `put`, for parts of one of their pairs: see `rebase`.
-    ground = whole.parents[0] if whole.op is Ops.look else root_of(whole)
-    shape = extent(base)[1]
+    if whole.op is Ops.look:  # after a write it is a view of `put`, for parts of one of their pairs: see `rebase`
+        return whole.parents[0]
     order = tuple(sorted(range(base.layout.ndim), key=lambda d: -base.layout.strides[d]))
     ordered = Tensor(base.storage, base.layout.permute(order))
-    if tuple(ground.shape) == shape or not ordered.layout.is_contiguous:
-        return ground
-    return view_node(Ops.reshape, ordered, view_node(Ops.permute, base, whole, {"dims": order}), {"shape": shape})
+    if not ordered.layout.is_contiguous:  # the memory has gaps: see `check_dense`
+        return whole
+    permuted = view_node(Ops.permute, base, whole, {"dims": order})
+    return view_node(Ops.reshape, ordered, permuted, {"shape": extent(base)[1]})
 
 
 def ground_under(x: Tensor) -> Any:
@@ -313,8 +313,7 @@ def lay_out(x: Tensor, layout: Layout) -> None:
     old = ground_of(base, whole)
     x.storage.version += 1
     rebase(Tensor(base.storage, base.layout.as_strided((0,), (1,), extent(base)[0])), base, old, None)
-    rebind(x, x.storage, layout)
-    x.op = None  # `current` makes the node at the next use
+    rebind(x, x.storage, layout)  # `current` makes the node of x at its next use
 
 
 def check_dense(name: str, base: Tensor) -> None:

@@ -100,3 +100,22 @@ def test_a_view_from_before_cannot_be_written_inside_a_transform(shape: tuple[in
 
     with pytest.raises(GradientError, match="another tensor or a saved value shares its memory"):
         mg.func.vmap(written)(mg.ones(4, *shape, **HERE))
+
+
+def test_a_result_that_an_op_saved_stays_readable() -> None:
+    w = mg.Var(matrix())
+    x = w * 1.0
+    x.exp_()  # saves its result, which the change of the layout counts as written
+    x.t_()
+    assert mg.grad(x[0].sum(), w).tolist() == [[1.0, 0.0, 0.0], [mg.exp(w[1, 0]).item(), 0.0, 0.0]]
+
+
+def test_no_layout_of_a_leaf_and_of_what_gradients_do_not_reach_is_changed() -> None:
+    w = mg.Var(matrix())
+    with mg.no_grad():
+        hidden = (w * 1.0)[:]
+        unseen = w[:]
+    for x in (w, w[:], unseen):
+        with pytest.raises(GradientError, match="t_: the tensor must be a recorded result"):
+            x.t_()
+    assert hidden.t_().shape == (3, 2) and not hidden.requires_grad

@@ -400,19 +400,34 @@ def test_a_buffer_that_begins_elsewhere_in_memory() -> None:
     assert slopes(part * part, w) == [[72, 144, 216]]
 
 
-def test_a_result_that_lies_otherwise_than_its_node_says_is_not_written() -> None:
-    class Turned(mg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return (x * 2.0).T
+class Shown(mg.Function):
+    """Twice its operand, as a view that `show` returns."""
 
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return g.T * 2.0
+    @staticmethod
+    def forward(ctx: Any, x: Any, show: Any) -> Any:
+        ctx.show = show
+        return show(x * 2.0)
 
-    y = Turned.apply(mg.Var([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], **DTYPE))
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x = mg.zeros(2, 3, dtype=g.dtype, device=g.device)
+        ctx.show(x).copy_(g * 2.0)
+        return x, None
+
+
+def test_a_result_in_another_order_can_be_written() -> None:
+    x = mg.Var([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], **DTYPE)
+    y = Shown.apply(x, lambda y: y.T)
+    y[0].mul_(3.0)
+    y[1:, 1] = x[0, 1:]
+    assert y.tolist() == [[6, 24], [4, 2], [6, 3]]
+    assert slopes(y * mg.tensor([[1, 2], [3, 4], [5, 6]], **DTYPE), x) == [[[6, 10, 16], [12, 0, 0]]]
+
+
+def test_a_result_with_gaps_is_not_written() -> None:
+    y = Shown.apply(mg.Var([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], **DTYPE), lambda y: y[:, ::2])
     with pytest.raises(
-        StorageError, match=r"mul_: cannot write into float64\(3, 2\) with strides \(1, 3\), whose layout"
+        StorageError, match=r"mul_: cannot write into float64\(2, 2\) with strides \(3, 2\), whose layout"
     ):
         y.mul_(3.0)
 
