@@ -170,7 +170,7 @@ def test_deterministic_algorithms_fill_memory_that_is_not_initialized() -> None:
         mg.utils.deterministic.fill_uninitialized_memory = True
         assert mg.settings.fill_uninitialized
     finally:
-        mg.set_deterministic_debug_mode(0)
+        mg.set_deterministic_debug_mode(False)
     assert not mg.are_deterministic_algorithms_enabled() and not mg.settings.fill_uninitialized
     with pytest.raises(ArgumentError, match="debug_mode must be 0, 1, 2, 'default', 'warn' or 'error', got 3"):
         mg.set_deterministic_debug_mode(3)
@@ -199,6 +199,14 @@ def test_the_order_of_dims_in_memory() -> None:
     with pytest.raises(ArgumentError, match="expected a tensor with one order of its dims"):
         mg.empty(2, 1).dim_order(ambiguity_check=True)
     assert mg.empty(0, 3).data_ptr() == 0
+
+
+def test_writes_through_the_tensor_of_an_old_constructor_are_recorded() -> None:
+    for written in (0, 1):
+        x, w = mg.zeros(2), mg.Var([3.0, 4.0])
+        both = x, mg.Tensor(x)
+        both[written].add_(w)
+        assert (both[1 - written] * 2.0).sum().backward()[w].tolist() == [2.0, 2.0]
 
 
 def test_a_shared_file_has_a_name(tmp_path: Path) -> None:

@@ -114,14 +114,14 @@ def sharing(data: Tensor | Storage, dtype: Any, device: Any) -> Tensor:
     return y
 
 
-def constructed(args: Sequence[Any]) -> tuple[Layout, Storage]:
-    """Return the layout and the storage of `mg.Tensor(...)`, which has the default float dtype: see `legacy`."""
+def constructed(args: Sequence[Any]) -> tuple[Layout, Storage, Any]:
+    """Return layout, storage and base of `mg.Tensor(...)`, which has the default float dtype: see `legacy`."""
     x = args[0] if len(args) == 1 and isinstance(args[0], Tensor) else legacy(args, dtypes.default_float())
     if x.requires_grad:
         raise GradientError(
             f"Tensor: expected a tensor that does not require a gradient, got {describe(x)}; pass x.detach(), or use x"
         )
-    return x.layout, x.storage
+    return x.layout, x.storage, (x if x.base is None else x.base) if args and x is args[0] else None
 
 
 class TensorType(type):

@@ -101,6 +101,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     Raises ArgumentError if debug_mode is not 0, 1, 2, "default", "warn" or "error".
     """
     modes = (0, 1, 2, "default", "warn", "error")
+    debug_mode = int(debug_mode) if isinstance(debug_mode, bool) else debug_mode
     Choice(*modes).expect("set_deterministic_debug_mode", debug_mode=debug_mode)
     mode = modes.index(debug_mode) % 3
     use_deterministic_algorithms(mode > 0, warn_only=mode == 1)

@@ -170,20 +170,19 @@ class FunctionCall(UserOp):
     ) -> Any:
         """Return the results as parts of the graph."""
         storages = [x.storage.memory for x in operands]
-        parts: list[Tensor] = []
+        last, made = {id(y): k for k, y in enumerate(results)}, dict[int, Tensor]()
         for k, (y, carry) in enumerate(zip(results, carries, strict=True)):
-            if among(y, results[:k]):  # a tensor that forward returns twice remains one tensor
-                parts.append(parts[[each is y for each in results].index(True)])
+            if last[id(y)] != k:  # a tensor that forward returns twice is one tensor: the last, as in PyTorch
                 continue
             edge: Any = node if self.result is None else Output(node, k)
             dirty = among(y, ctx._dirty)
             part = with_edge(y, edge, dirty) if carry else constant(y, ctx)
             if carry and not dirty and any(part.storage.memory is memory for memory in storages):
                 part.base = RETURNED
-            parts.append(part)
+            made[id(y)] = part
         # A node that stores its own result would be a cycle, and would keep the graph alive.
         ctx._dirty = ctx._constant = ()
-        return parts[0] if self.result is None else self.result(*parts)
+        return made[id(results[0])] if self.result is None else self.result(*[made[id(y)] for y in results])
 
 
 class FunctionNode(BackpropOp):

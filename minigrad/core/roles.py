@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from types import UnionType
-from typing import Annotated, Any
+from typing import Annotated, Any, Union
 
 import numpy as np
 
@@ -338,6 +338,7 @@ Front = Annotated[Any, Role("Front", "an argument that the function reads, and n
 FrontFlag = Annotated[Any, Role("Front", "a flag that the function reads, and not the op", "bool", _flag_or_none)]
 
 OPTIONAL_BOOL = bool | None
+UNIONS = (UnionType, type(Union[bool, None]))  # noqa: UP007  the class of `Optional[bool]`
 AS_IT_COMES = _any  # the `read` function of a role that does not change a value
 
 # Parameters of views: `Layout` checks them, and its messages name the view.
@@ -370,7 +371,7 @@ def role_of(annotation: Any) -> Role | None:
     """Return the role in an annotation, or None; that of `bool` is `Flag`, because the string "False" is true."""
     if annotation is bool:
         annotation = Flag
-    elif annotation.__class__ is UnionType:
+    elif annotation.__class__ in UNIONS:
         annotation = FlagOrNone if annotation == OPTIONAL_BOOL else None
     for part in getattr(annotation, "__metadata__", ()):
         if isinstance(part, Role):

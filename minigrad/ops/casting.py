@@ -90,7 +90,8 @@ def contiguous(input: Tensor, memory_format: Format = None) -> Tensor:
 
     Gradient: g, in the memory format of the input.
     """
-    if input.layout.strides == layout_in("contiguous", input.layout.shape, memory_format).strides:
+    layout_in("contiguous", input.layout.shape, memory_format)  # raises an error for other formats and dims
+    if input.is_contiguous(memory_format=memory_format):
         return input
     rank, last = input.ndim, format_of(input.layout) is not None
     if last is (memory_format in CHANNELS_LAST):

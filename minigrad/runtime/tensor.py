@@ -25,7 +25,7 @@ else:
     Attached = object
 
 
-# Function that returns the layout and the storage of a tensor from lengths or data; `api/constructors.py` sets it.
+# Function that returns layout, storage and base of a tensor from lengths or data; `api/constructors.py` sets it.
 old_constructor: list[Any] = []
 # The methods of observers for the event `detached`; `observers.py`, which imports this module, sets them.
 detached: list[Any] = []
@@ -47,19 +47,20 @@ class Tensor(Attached):
 
     def __init__(self, storage: Any = None, layout: Any = None, op: Any = None, *lengths: Any) -> None:
         """Create a tensor of a storage and a layout.  Users pass lengths or data as in PyTorch: `mg.Tensor(2, 3)`."""
+        self.base: Any = None
         if layout is None:
-            layout, storage = old_constructor[0](() if storage is None else (storage,))
+            layout, storage, self.base = old_constructor[0](() if storage is None else (storage,))
         try:
             self.dtype: DType = storage.dtype
         except AttributeError:
-            layout, storage = old_constructor[0]([x for x in (storage, layout, op, *lengths) if x is not None])
+            given = [x for x in (storage, layout, op, *lengths) if x is not None]
+            layout, storage, self.base = old_constructor[0](given)
             op, self.dtype = None, storage.dtype
         self.id = next(ids)
         self.storage: Storage = storage
         self.layout: Layout = layout
         self.device: Device = storage.device
         self.op: BackpropOp | None = op
-        self.base: Any = None
         if op is not None and not storage.tracked:
             storage.tracked = True
 
@@ -110,9 +111,8 @@ class Tensor(Attached):
 
     def data_ptr(self) -> int:
         """Return the address of the first element; 0 if there is none."""
-        if not self.layout.numel:
-            return 0
-        return self.storage.data_ptr() + self.layout.offset * self.dtype.itemsize
+        first = self.storage.data_ptr() + self.layout.offset * self.dtype.itemsize
+        return first if self.layout.numel else 0
 
     def detach(self) -> Tensor:
         """Return a tensor with the same storage, without history."""

@@ -648,3 +648,19 @@ def test_a_tensor_that_is_returned_twice_remains_one_tensor() -> None:
     x = leaf(3.0)
     first, second = function(lambda ctx, x: (x * 2.0,) * 2, backward).apply(x)
     assert first is second and mg.grad((first * second).sum(), x).tolist() == [24.0]
+
+
+def test_a_tensor_that_forward_returns_twice_is_one_result() -> None:
+    class Twice(mg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x * 2
+            return y, y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            return g * 2 + h * 20
+
+    x = mg.Var([1.0], device="reference")
+    p, q = Twice.apply(x)
+    assert p is q and (p.sum() + 3 * q.sum()).backward()[x].tolist() == [80.0], "the last place, as in PyTorch"

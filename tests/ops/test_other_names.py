@@ -162,6 +162,10 @@ def test_results_of_elementwise_ops_copies_and_casts_are_channels_last_like_thei
         if "like" not in name:
             np.testing.assert_allclose(y.tolist(), wanted.tolist(), atol=1e-6, err_msg=name)
     assert kept["dropout"](last) is last
+    written = last.detach().clone()
+    for f in (F.dropout, F.dropout2d):
+        assert f(written, 1.0, True, inplace=True) is written and written.abs().sum().item() == 0.0
+        written.fill_(1.0)
     for f in (
         lambda x: x.contiguous(), lambda x: x.clone(memory_format=mg.contiguous_format), lambda x: row + x,
         lambda x: mg.zeros_like(x, memory_format=mg.contiguous_format), lambda x: x.permute(1, 0, 3, 2) * 2,

@@ -57,6 +57,6 @@ def document_all(names: Mapping[str, Any]) -> None:
             for kind in value.__mro__ if isinstance(value, type) else ():
                 if kind not in documented and kind.__module__.startswith("minigrad."):
                     documented.add(kind)
-                    for method in vars(kind).values():
+                    for method in [getattr(each, "__func__", each) for each in vars(kind).values()]:
                         if method.__class__ is FunctionType and "\n" in (method.__doc__ or ""):
                             document(method)

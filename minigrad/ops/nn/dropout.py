@@ -28,7 +28,7 @@ from minigrad.runtime.tensor import Tensor, describe
 SATURATION = 1.7580993408473766
 
 
-@composed(channels_last=True)
+@composed()
 def dropout(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: FlagOrNone = False) -> Tensor:
     """Set each element to 0 with probability p, and divide the other elements by 1 - p.
 
@@ -48,13 +48,13 @@ def dropout1d(
     return dropped("dropout1d", input, channels(input, input.ndim - 1), p, training, inplace)
 
 
-@composed(channels_last=True)
+@composed()
 def dropout2d(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: FlagOrNone = False) -> Tensor:
     """Apply `dropout` to whole channels, dim 1, of images (N, C, H, W); with three dims, dim 0 is the batch."""
     return dropped("dropout2d", input, channels(input, 2), p, training, inplace)
 
 
-@composed(channels_last=True)
+@composed()
 def dropout3d(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: FlagOrNone = False) -> Tensor:
     """Apply `dropout` to whole channels of volumes (N, C, D, H, W) or (C, D, H, W)."""
     if input.ndim not in (4, 5):

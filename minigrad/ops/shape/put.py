@@ -11,6 +11,7 @@ from typing import Any
 
 from minigrad.backends.steps import Steps
 from minigrad.core.conditions import expect_shape
+from minigrad.core.formats import contiguous_format
 from minigrad.core.layout import Layout
 from minigrad.core.parameters import parameters_of
 from minigrad.core.requests import Copy
@@ -32,7 +33,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def _dense(x: Tensor) -> Tensor:
-    return (x if x.offset == 0 else clone(x)).contiguous()
+    return x if x.is_contiguous() and x.offset == 0 else clone(x, memory_format=contiguous_format)
 
 
 @kernel(
