@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.errors import ArgumentTypeError
 
 
 def tensor(data: Any, dtype: Any = None) -> Any:
@@ -64,11 +65,14 @@ def test_a_tensor_is_a_sequence_of_its_slices() -> None:
     assert max(first).item() == 2.0 and [y.item() for y in sorted(tensor([3.0, 1.0, 2.0]))] == [1.0, 2.0, 3.0]
 
 
-def test_in_asks_for_equal_elements_as_in_numpy() -> None:
+def test_in_asks_for_equal_elements() -> None:
     x = tensor([[1.0, 2.0], [3.0, 4.0]])
     assert 3.0 in x and 5.0 not in x and tensor(2.0) in x and np.float32(4) in x
     assert tensor([9.0, 4.0]) in x and tensor([2.0, 1.0]) not in x, "some element of what broadcasts"
-    assert math.nan not in tensor([math.nan]) and "a" not in x and None not in x and [1.0, 2.0] not in x
+    assert math.nan not in tensor([math.nan])
+    for other in ("a", None, [1.0, 2.0]):
+        with pytest.raises(ArgumentTypeError, match="in: expected a number or a tensor"):
+            other in x  # noqa: B015
     assert 1.0 not in tensor([]) and x in [None, x] and 2.5 in tensor(2.5)
 
 
