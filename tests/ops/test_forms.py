@@ -57,6 +57,7 @@ CALLS: dict[str, dict[str, Any]] = {
                                      "eig", "eigvals",
                                      "svdvals", "pinv", "matrix_rank", "det", "slogdet", "svd", "cond", "cholesky_ex")},
     **{name: {"input": SQUARE} for name in ("logdet", "inverse", "pinverse", "matrix_exp")},
+    "view_as_complex_copy": {"input": (3, 2)}, "view_as_real_copy": {"input": np.array([1 + 2j, 3j])},
     "tensorinv": {"A": SQUARE, "ind": 1}, "tensorsolve": {"A": SQUARE, "B": np.array([1.0, 2.0])},
     **{name: {"A": SQUARE, "B": X} for name in ("solve", "solve_ex", "lstsq")},
     "cholesky_solve": {"input": X, "input2": SQUARE}, "cholesky_inverse": {"input": SQUARE},
