@@ -441,8 +441,8 @@ def composed(
             names = composed_names(op) | (repeated_names(op, public) if repeats else {})
             lines = bodies.composed_body(op, takes_out, floats, repeats)
             if spelled is not None:
-                given = ", ".join([p.name for p in signature.parameters])
-                lines, names["spelled"] = [f"{given} = {HIDDEN}spelled({given})", *lines], spelled
+                arguments = ", ".join([p.name for p in signature.parameters])
+                lines, names["spelled"] = [f"{arguments} = {HIDDEN}spelled({arguments})", *lines], spelled
             if older:
                 read = f"return {HIDDEN}older(({', '.join(op.operands)}, *{HIDDEN}more), out)"
                 lines, names["older"] = (

@@ -53,8 +53,8 @@ class Tensor(Attached):
         try:
             self.dtype: DType = storage.dtype
         except AttributeError:
-            given = [x for x in (storage, layout, op, *lengths) if x is not None]
-            layout, storage, self.base = old_constructor[0](given)
+            arguments = [x for x in (storage, layout, op, *lengths) if x is not None]
+            layout, storage, self.base = old_constructor[0](arguments)
             op, self.dtype = None, storage.dtype
         self.id = next(ids)
         self.storage: Storage = storage
