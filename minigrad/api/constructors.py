@@ -15,6 +15,7 @@ from minigrad.core.shape import Size, as_shape
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, ArgumentTypeError, DTypeError, GradientError
 from minigrad.ops import creation
+from minigrad.runtime.rebasing import owner_of
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, old_constructor
 from minigrad.runtime.tracers import constant_like
 
@@ -116,12 +117,15 @@ def sharing(data: Tensor | Storage, dtype: Any, device: Any) -> Tensor:
 
 def constructed(args: Sequence[Any]) -> tuple[Layout, Storage, Any]:
     """Return layout, storage and base of `mg.Tensor(...)`, which has the default float dtype: see `legacy`."""
-    x = args[0] if len(args) == 1 and isinstance(args[0], Tensor) else legacy(args, dtypes.default_float())
+    if len(args) != 1 or not isinstance(args[0], Tensor):
+        x = legacy(args, dtypes.default_float())
+        return x.layout, x.storage, None
+    x = args[0]
     if x.requires_grad:
         raise GradientError(
             f"Tensor: expected a tensor that does not require a gradient, got {describe(x)}; pass x.detach(), or use x"
         )
-    return x.layout, x.storage, (x if x.base is None else x.base) if args and x is args[0] else None
+    return x.layout, x.storage, owner_of(x)
 
 
 class TensorType(type):

@@ -57,13 +57,12 @@ def dim_order(x: Tensor, *, ambiguity_check: bool | list[Any] = False) -> tuple[
     formats = isinstance(ambiguity_check, list) and all(isinstance(each, MemoryFormat) for each in ambiguity_check)
     if not formats:
         read_flag(ambiguity_check, "dim_order", "ambiguity_check")
-    order = sorted(range(x.ndim), key=lambda d: -x.strides[d])
     if formats:
         clear = sum(x.is_contiguous(each) for each in ambiguity_check) == 1  # type: ignore[union-attr]
     else:
         clear = not ambiguity_check or (1 not in x.shape and len({*x.strides}) == x.ndim)
     if clear:
-        return tuple(order)
+        return x.layout.memory_order()
     raise ArgumentError(
         f"dim_order: expected a tensor with one order of its dims, or with one of the formats, got {describe(x)} with "
         f"strides {x.strides}; omit ambiguity_check"

@@ -134,7 +134,7 @@ def add_all(pairs: Pairs, store: GradStore, create: bool, leaves: bool) -> None:
 
 def in_order_of(x: Any, g: Tensor) -> Tensor:
     """Return a gradient in the memory order of x; unchanged if x has gaps or repeated elements."""
-    order = sorted(range(x.layout.ndim), key=lambda d: -x.layout.strides[d])
+    order = x.layout.memory_order()
     if g.layout.strides == x.layout.strides or not x.layout.permute(order).is_contiguous:
         return g
     # The detached result is not a view, so a later pass can add to its memory.

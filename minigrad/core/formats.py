@@ -1,7 +1,7 @@
 """PyTorch's memory formats: row-major, or with the channels (dim 1) innermost in memory.
 
-The results of copies and casts have the format of their operand, and so have those of the functions of images, which
-declare `channels_last`.  All other results are row-major.
+The results of elementwise ops, casts and copies have the format of their first operand of the same shape, and so have
+those of the functions of images, which declare `channels_last`.  All other results are row-major.
 """
 
 from __future__ import annotations

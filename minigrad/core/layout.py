@@ -150,6 +150,10 @@ class Layout:
         """Return whether the elements form one column-major run."""
         return is_run(self.shape[::-1], self.strides[::-1])
 
+    def memory_order(self) -> Ints:
+        """Return the dims from that with the largest stride to that with the smallest."""
+        return tuple(sorted(range(self.ndim), key=lambda d: -self.strides[d]))
+
     def is_contiguous_range(self, first: int, last: int) -> bool:
         """Return whether the dims from `first` to `last`, both included, can be merged into one dim without a copy."""
         first = normalize_dim(first, self.ndim, "is_contiguous_range", self.shape)

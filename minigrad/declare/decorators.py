@@ -109,7 +109,6 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
 
     def declare(function: FunctionType) -> Function:
         op, ours = named_op(function, "elementwise", name, label), is_ours(function)
-        op.scalar = scalar_of(function, defaults=True, results=len(outputs))
         op.fuse = len(outputs) < 2 and (ours if fuse is None else fuse)
 
         def read(op: Op) -> None:
@@ -122,7 +121,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
                 )
             entries: Any = (vjp,) * len(operands) if vjp == DERIVED else (vjp,) if callable(vjp) else vjp
             complete(op, function, operands, {}, entries, outputs, zeros)
-            op.dtype_rule = dtype
+            op.dtype_rule, op.scalar = dtype, scalar_of(function, defaults=True, results=len(outputs))
             if not ours:
                 check_operators(op, dtype)
             if entries is not None and DERIVED in entries:

@@ -35,7 +35,8 @@ GRADIENT = re.compile(r"g(\d*)$")
 # The parts of an op that the parameters of its declaration determine.
 READ = (
     "along", "batch", "complete", "composed", "derived", "dtype_rule", "joint", "jvp", "linear", "operands", "outputs",
-    "params", "picks", "prepare", "result", "roles", "rules", "saves", "signature", "target", "variadic", "zeros",
+    "params", "picks", "prepare", "result", "roles", "rules", "saves", "scalar", "signature", "target", "variadic",
+    "zeros",
 )  # fmt: skip
 UNREAD = [name for name in Op.__slots__ if name not in READ]
 Vjp = tuple[Callable[..., Any] | None, ...]
@@ -396,14 +397,14 @@ def publish(
     public.op = op  # type: ignore[attr-defined]
     public.writes = op.writes  # type: ignore[attr-defined]
     op.public = public
-    if public.__module__.startswith("minigrad."):
+    ours = is_ours(function)
+    if ours:
         enter(public, namespace, method, in_place)
     if not listed:
         unlisted[op.where] = op
         return public
     # A user may declare another `mul` as an exercise: it is listed in addition, under the name of its module.
-    ours = public.__module__.startswith("minigrad.")
-    taken = not ours and op.name in schema and schema[op.name].public.__module__.startswith("minigrad.")
+    taken = not ours and op.name in schema and is_ours(schema[op.name].public)  # type: ignore[arg-type]
     schema[f"{public.__module__}.{op.name}" if taken else op.name] = op
     return public
 

@@ -140,13 +140,13 @@ def current(x: Tensor) -> Any:
 def ground_of(base: Tensor, whole: Any) -> Any:
     """Return the node whose gradient has the shape `extent`: the base's own node, or the one that it is a view of.
 
-    For a result that is channels last, this is the node of its memory as a vector.
+    For a result without gaps in another order than row by row, this is the node of its memory as a vector.
     """
     if base.layout.is_contiguous:
         return whole
     if whole.op is Ops.look:  # after a write it is a view of `put`, for parts of one of their pairs: see `rebase`
         return whole.parents[0]
-    order = tuple(sorted(range(base.layout.ndim), key=lambda d: -base.layout.strides[d]))
+    order = base.layout.memory_order()
     ordered = Tensor(base.storage, base.layout.permute(order))
     if not ordered.layout.is_contiguous:  # the memory has gaps: see `check_dense`
         return whole

@@ -107,11 +107,7 @@ KINDS = {
     ihfftn="Return `ihfft` along the last dim, and then `ifft` along the others",
 )
 def fftn(input: Tensor, s: Lengths = None, dim: Axes = None, norm: Norm = None, *, name: str) -> Tensor:
-    """Return `fft` along each dim.
-
-    s: the length along each dim; -1 stands for the length of the input.
-    dim: the dims, by default all of them, or the last ones if s is given.
-    """
+    """Return `fft` along each dim."""
     return transform(name, input, s, dim, norm, *KINDS[name[:-1]])
 
 
@@ -124,10 +120,7 @@ def fftn(input: Tensor, s: Lengths = None, dim: Axes = None, norm: Norm = None, 
     ihfft2="Return `ihfftn` along two dims",
 )
 def fft2(input: Tensor, s: Lengths = None, dim: Axes = (-2, -1), norm: Norm = None, *, name: str) -> Tensor:
-    """Return `fftn` along two dims.
-
-    s: the length along each dim; -1 stands for the length of the input.
-    """
+    """Return `fftn` along two dims."""
     return transform(name, input, s, dim, norm, *KINDS[name[:-1]])
 
 

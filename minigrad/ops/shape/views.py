@@ -422,7 +422,7 @@ def strided_view(
                 f"as_strided: gradients require an operand without repeated elements, got {describe(x)} with strides "
                 f"{x.strides}; pass x.clone()"
             )
-        order = sorted(range(x.ndim), key=lambda d: -x.strides[d])
+        order = x.layout.memory_order()
         if x.layout.permute(order).is_contiguous:
             x = x if x.is_contiguous() else x.permute(order)
         elif traced:
