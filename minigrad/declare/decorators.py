@@ -35,7 +35,6 @@ from minigrad.declare.record import (
     complete,
     is_ours,
     named_op,
-    new_op,
     publish,
     read_joint,
     read_later,
@@ -176,36 +175,42 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
     """
 
     def declare(function: FunctionType) -> Function:
-        check_rule(function, dtype)
-        last = average if mean else finish
-        reducer = declared(function, identity, order=order, combine=combine, map=map, finish=last,
-                           linear=linear is not False, results=len(outputs))  # fmt: skip
-        operands = ("x",) if reducer.map is None else reducer.map.args
-        if taken := {"dim", "keepdim", "out"}.intersection(operands):
-            raise DeclarationError(
-                f"{where_of(function)}: {function.__name__} has an operand and a parameter {min(taken)!r}; rename the "
-                f"operand", op=function.__name__,
-            )  # fmt: skip
-        params = {"dims": None, "keepdim": False}
-        op = new_op(function, "reduction", operands, params, vjp, outputs, zeros, name, label)
-        op.roles = {"dims": role_of(Dims), "keepdim": role_of(Flag)}
-        op.scalar, op.reducer = reducer.unmapped().scalar, reducer
-        claim(op, linear, jvp, batch)
-        op.shape_rule = rules.reduced_shape
+        op = named_op(function, "reduction", name, label)
+
+        def read(made: Op) -> None:
+            check_rule(function, dtype)
+            reducer = declared(function, identity, order=order, combine=combine, map=map,
+                               finish=average if mean else finish, linear=linear is not False,
+                               results=len(outputs))  # fmt: skip
+            operands = ("x",) if reducer.map is None else reducer.map.args
+            if taken := {"dim", "keepdim", "out"}.intersection(operands):
+                raise DeclarationError(
+                    f"{where_of(function)}: {function.__name__} has an operand and a parameter {min(taken)!r}; rename "
+                    "the operand", op=function.__name__,
+                )  # fmt: skip
+            complete(made, function, operands, {"dims": None, "keepdim": False}, vjp, outputs, zeros)
+            made.roles = {"dims": role_of(Dims), "keepdim": role_of(Flag)}
+            made.scalar, made.reducer = reducer.unmapped().scalar, reducer
+            claim(made, linear, jvp, batch)
+            made.signature = reduction_signature(made, dtype in (rules.widen, rules.mean_dtype))
+            made.shape_rule, made.dtype_rule, made.prepare = rules.reduced_shape, dtypes, prepare
 
         def dtypes(op: Op, specs: Any, *, dims: tuple[int, ...], keepdim: bool) -> Any:
             compute, stored = loop_dtypes(op, dtype(op, specs))
             if compute.kind == "c":
-                expect_complex_reduction(op, reducer, compute, stored, specs)
+                expect_complex_reduction(op, op.reducer, compute, stored, specs)
             return stored[0] if op.result is None else stored
 
         def prepare(backend: Any, *specs: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-            outs, operands = specs[: reducer.results], specs[reducer.results :]
+            outs, operands = specs[: op.reducer.results], specs[op.reducer.results :]
             kept = [rules.with_kept_dims(out, operands[0].shape, dims) for out in outs]
-            return backend.prepare(Reduce(reducer, dtype(op, operands)[0], dims), tuple(kept), *operands)
+            return backend.prepare(Reduce(op.reducer, dtype(op, operands)[0], dims), tuple(kept), *operands)
 
-        op.dtype_rule, op.prepare = dtypes, prepare
-        public = reduction_function(op, function.__name__, dtype in (rules.widen, rules.mean_dtype))
+        read_later(op, read, is_ours(function))
+        public = write_function(
+            function.__name__, lambda: (op.signature, True),
+            lambda: (bodies.planned_body(op, True, names=REDUCED), names_of(op)),
+        )  # fmt: skip
         return publish(op, function, public, namespace, method)
 
     return declare
@@ -218,21 +223,16 @@ def reducing(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: C
 REDUCING = read_signature(reducing)  # type: ignore[arg-type]
 
 
-def reduction_function(op: Op, name: str, wide: bool) -> Function:
-    """Return the public function of a reduction.
+def reduction_signature(op: Op, wide: bool) -> Signature:
+    """Return the signature of a reduction.
 
     wide: whether the accumulator is wider than the operand; then the function has the parameter `dtype`.
     """
     operand, *parameters, _ = REDUCING.parameters
     if len(op.operands) > 1 or len(op.outputs) > 1:
-        given = [operand._replace(name=each) for each in op.operands] if len(op.operands) > 1 else [operand]
-        op.signature, wide = Signature((*given, *parameters), tuple([each.name for each in given])), False
-    else:
-        op.signature = REDUCING if wide else replace(REDUCING, parameters=(operand, *parameters))
-    found: Function = write_function(
-        name, lambda: (op.signature, True), lambda: (bodies.planned_body(op, True, names=REDUCED), names_of(op))
-    )
-    return found
+        operands = [operand._replace(name=each) for each in op.operands] if len(op.operands) > 1 else [operand]
+        return Signature((*operands, *parameters), tuple([each.name for each in operands]))
+    return REDUCING if wide else replace(REDUCING, parameters=(operand, *parameters))
 
 
 def view(
@@ -253,27 +253,36 @@ def view(
     """
 
     def declare(function: FunctionType) -> Function:
-        signature = read_signature(function)
-        # A parameter with the name `layout` and no tensor annotation is the operand, whose layout the body receives.
-        if signature.operands == ("layout",):
-            first = signature.parameters[0]._replace(name="x", annotation="Tensor")
-            signature = Signature((first, *signature.parameters[1:]), ("x",))
-        if len(signature.parameters) > len({p.name for p in signature.parameters}):
-            raise DeclarationError(
-                f"{where_of(function)}: {function.__name__} has an operand and a parameter 'x'; rename the parameter",
-                op=function.__name__,
-            )
-        op = new_op(function, "view", signature.operands, signature.params, vjp, name=name)
-        op.signature = signature
-        op.prepare = function if beyond else within(op, function)
-        op.dtype_rule = dtype
-        claim(op, True, jvp, batch)
+        op = named_op(function, "view", name)
+
+        def read(op: Op) -> None:
+            op.signature = view_signature(function)
+            complete(op, function, op.signature.operands, op.signature.params, vjp)
+            op.prepare = function if beyond else within(op, function)
+            op.dtype_rule = dtype
+            claim(op, True, jvp, batch)
+
+        read_later(op, read, is_ours(function))
         public = write_function(
-            function.__name__, lambda: (signature, False), lambda: (bodies.planned_body(op, False), names_of(op))
+            function.__name__, lambda: (op.signature, False), lambda: (bodies.planned_body(op, False), names_of(op))
         )
         return publish(op, function, public, namespace, method)
 
     return declare
+
+
+def view_signature(function: FunctionType) -> Signature:
+    """Return the signature of a view; its parameter `layout`, if no tensor is annotated, is the operand `x`."""
+    signature = read_signature(function)
+    if signature.operands == ("layout",):
+        first = signature.parameters[0]._replace(name="x", annotation="Tensor")
+        signature = Signature((first, *signature.parameters[1:]), ("x",))
+    if len(signature.parameters) > len({p.name for p in signature.parameters}):
+        raise DeclarationError(
+            f"{where_of(function)}: {function.__name__} has an operand and a parameter 'x'; rename the parameter",
+            op=function.__name__,
+        )
+    return signature
 
 
 def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None,
@@ -309,7 +318,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
 
     def declare(function: FunctionType) -> Function:
         op, ours = named_op(function, "kernel", name, label), is_ours(function)
-        op.writes, op.complex, op.shape_rule = writes, complex, shape
+        op.writes, op.complex = writes, complex
 
         def read(op: Op) -> None:
             signature = kernel_signature(function, len(outputs))
@@ -321,7 +330,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
             op.variadic = bool(signature.many)
             check_writes(op, writes)
             op.joint = None if joint is None else read_joint(op, joint)
-            op.dtype_rule = rules.checked_dtype(signature.conditions, dtype)
+            op.dtype_rule, op.shape_rule = rules.checked_dtype(signature.conditions, dtype), shape
             op.prepare = forms.by_name(function, signature, 1 + len(outputs))
             claim(op, linear, jvp, batch)
             op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())

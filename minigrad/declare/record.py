@@ -35,8 +35,8 @@ GRADIENT = re.compile(r"g(\d*)$")
 # The parts of an op that the parameters of its declaration determine.
 READ = (
     "along", "batch", "complete", "composed", "derived", "dtype_rule", "joint", "jvp", "linear", "operands", "outputs",
-    "params", "picks", "prepare", "result", "roles", "rules", "saves", "scalar", "signature", "target", "variadic",
-    "zeros",
+    "params", "picks", "prepare", "reducer", "result", "roles", "rules", "saves", "scalar", "shape_rule", "signature",
+    "target", "variadic", "zeros",
 )  # fmt: skip
 UNREAD = [name for name in Op.__slots__ if name not in READ]
 Vjp = tuple[Callable[..., Any] | None, ...]
@@ -72,7 +72,7 @@ def read_later(op: Op, read: Callable[[Op], None], ours: bool) -> None:
             setattr(made, name, getattr(op, name))
         read(made)
         for part in READ:
-            if op.has(part):  # it was set after the declaration
+            if op.has(part) or op.later[part] is not fill:  # it was set, or left to another function, afterwards
                 continue
             if made.has(part):
                 setattr(op, part, getattr(made, part))
@@ -125,16 +125,9 @@ def complete(
     op.target = next((p for p, role in op.roles.items() if role.name == "Target"), None)
     if outputs != ("y",):
         op.outputs, op.zeros = check_outputs(op, outputs), zeros
-        op.leave(("result",), lambda op: setattr(op, "result", results_of(op.name, op.outputs)))
+        op.result = results_of(name, outputs)
     rules = [None] * len(operands) if vjp is None else check_vjp(op, vjp)
-
-    def read(op: Op) -> None:
-        enter_rules(op, tuple([None if fn in (None, DERIVED) else read_rule(op, fn) for fn in rules]))
-
-    if is_ours(function) and vjp is not None:
-        op.leave(("rules", "complete", "saves", "picks"), read)
-    else:
-        read(op)
+    enter_rules(op, tuple([None if fn in (None, DERIVED) else read_rule(op, fn) for fn in rules]))
 
 
 def check_vjp(op: Op, vjp: Any) -> Sequence[Any]:
