@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from math import prod
 from typing import Any, Generic, TypeVar
 
@@ -73,6 +74,15 @@ class Problem:
         self.sizes = (*self.sizes, self.m)
         self.steps = [(*left, self.am), (*right, 0), (*added, self.cm), (*result, self.om)]
         self.m = 1
+
+    def turned(self) -> Problem:
+        """Return the product of the transposed operands in reverse order, whose result is the transpose."""
+        result = copy(self)
+        result.m, result.n, result.a, result.b = self.n, self.m, self.b, self.a
+        result.am, result.ak, result.bk, result.bn = self.bn, self.bk, self.ak, self.am
+        result.om, result.on, result.cm, result.cn = self.on, self.om, self.cn, self.cm
+        result.steps = [self.steps[1], self.steps[0], *self.steps[2:]]
+        return result
 
     @property
     def batches(self) -> int:

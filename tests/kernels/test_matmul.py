@@ -196,6 +196,8 @@ def test_large_copies_are_made_part_by_part_with_the_same_bits(m, n, k, turned, 
     """The same memory serves all parts, in the order in which the inner dim is added up anyway."""
     monkeypatch.setattr(product, "PACKED_LEFT", 1 << 10)
     monkeypatch.setattr(product, "PACKED", 1 << 10)
+    monkeypatch.setattr(product, "GATHERED", 0)
+    monkeypatch.setattr("minigrad.backends.cpu.matmul.is_turned", lambda *args: False)
     a = Layout.contiguous((k, m)).transpose(0, 1)
     b = Layout.contiguous((n, k)).transpose(0, 1) if turned else Layout.contiguous((k, n))
     x, y, z = (rng.standard_normal(size).astype(np.float32) for size in (m * k, k * n, n))
@@ -217,6 +219,20 @@ def test_large_copies_are_made_part_by_part_with_the_same_bits(m, n, k, turned, 
     assert scratch[0] < 1.1 * part * scratch[1] + m * n, "the parts use the same memory"
 
 
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 130, 70), (256, 300, 129), (70, 257, 300)])
+@pytest.mark.parametrize("gathered", [0, 1 << 19])
+@pytest.mark.parametrize("far", [1, 1 << 40])
+@pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
+def test_ways_to_read_operands_change_no_value(m, n, k, gathered, far, turned, monkeypatch):
+    """Threads or launches pack, tiles are wide or not, and the transpose may be computed: the products are exact."""
+    monkeypatch.setattr(product, "GATHERED", gathered)
+    monkeypatch.setattr(product, "FAR", far)
+    a = Layout.contiguous((2, k, m)).transpose(1, 2) if "a" in turned else Layout.contiguous((2, m, k))
+    b = Layout.contiguous((2, n, k)).transpose(1, 2) if "b" in turned else Layout.contiguous((2, k, n))
+    result, right = multiply(a, b, f32)
+    assert np.array_equal(result, right)
+
+
 @pytest.mark.parametrize(("m", "n", "k"), [(128, 1024, 40), (300, 301, 60), (256, 256, 600)])
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_zen_packs_what_it_reads_slowly_and_gives_the_same_bits(m, n, k, turned, monkeypatch):
@@ -224,6 +240,7 @@ def test_a_zen_packs_what_it_reads_slowly_and_gives_the_same_bits(m, n, k, turne
     b = Layout.contiguous((k, n))
     x, y = (rng.standard_normal(size).astype(np.float32) for size in (m * k, k * n))
     results, copied = [], []
+    monkeypatch.setattr(product, "GATHERED", 0)
     for zen in (False, True):
         monkeypatch.setattr(product, "is_zen", lambda zen=zen: zen)
         launch = backend_of(as_device("cpu")).prepare(

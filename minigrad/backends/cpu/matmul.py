@@ -15,12 +15,17 @@ from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.product import (
     AHEAD,
+    DEPTH,
+    SHALLOW,
     Panels,
     blocks_of,
     depth_of,
+    gathered,
+    is_far,
     is_packed,
     is_packed_left,
     is_paired,
+    is_turned,
     part_of,
     vector_blocks,
     way_of,
@@ -41,7 +46,10 @@ from minigrad.kernels.pasting import Late, Macro
 
 # Multiply-adds on this number of bytes in registers cost as much as one element of an elementwise loop.
 WORK = 32
-PRODUCT, MIXED = 0, 2  # values of the scalar argument `mode` of the kernels
+PRODUCT, ADDED, MIXED = 0, 1, 2  # values of the scalar argument `mode` of the kernels
+# Minimum number of elements that need no packing in a transposed product for which the function after it is a separate
+# launch.
+WORTH = 1 << 15
 NAME = 64  # maximum number of characters of a function's name in that of a kernel
 Values = tuple[Value, Value, Value, Value | None]  # the result and the operands: out, a, b, c
 
@@ -81,9 +89,9 @@ def is_one_pass(out: Spec, operands: Sequence[Spec]) -> bool:
         return False
     problem = Problem(out.layout, a, b, added[0] if added else None)
     plain = all(x.dtype is out.dtype for x in operands) and out.dtype.storage == out.dtype.compute
-    if not plain or way_of(problem, out.dtype, len(out.shape)) != "tiles":
+    if not plain or way_of(problem, out.dtype, len(out.shape)) != "tiles" or is_turned(problem, out.dtype, WORTH):
         return False
-    return blocks_of(problem, *tile_size(out.dtype))[2] >= problem.k
+    return blocks_of(problem, *tile_size(out.dtype, is_far(problem, out.dtype)))[2] >= problem.k
 
 
 def add_product(
@@ -125,7 +133,8 @@ def add_product(
         problem.part_rows()
     if way in ("rows", "vector"):
         _vector_product(steps, problem, (out, a, b, c), factors)
-    elif way == "transpose":  # in the transposed product, the left operand is the operand that must be packed
+    elif way == "transpose" and (c or not is_turned(problem, dtype)):
+        # In the transposed product, the left operand is the operand that must be packed.
         result = steps.work(out.shape[::-1], dtype)
         add_product(steps, result, b.transposed, a.transposed, c and c.transposed, alpha, beta)
         steps.copy(out, result.transposed)
@@ -249,63 +258,71 @@ def _tiled_product(
 ) -> None:  # fmt: skip
     out, a, b, c = values
     dtype = out.dtype
-    mr, nr = tile_size(dtype)
+    far = is_far(p, dtype) and not paired
+    turned = not (paired or after or c or part) and is_turned(p, dtype)
+    if turned:
+        p, a, b = p.turned(), b, a
+    mr, nr = tile_size(dtype, far)
+    high, wide, deep = blocks_of(p, mr, nr)
     left = right = None
-    if paired or is_packed(p, dtype):
+    gather = 0 if paired else gathered(p, dtype, wide, deep)
+    if paired or (is_packed(p, dtype) and not gather):
         right = Panels(p, nr, paired=paired)
-        b = _packed(steps, right, b)
+        b = _packed(steps, right, b, far)
     if paired or is_packed_left(p, dtype):
         left = Panels(p, mr, left=True, paired=paired)
         a = _packed(steps, left, a)
-    high, wide, deep = blocks_of(p, mr, nr)
     length, deep = (-(-p.k // 2), -(-deep // 2)) if paired else (p.k, deep)
     pieces = -(-length // deep)
     alpha, beta = factors if pieces == 1 else _bits(1, 0, dtype)
     a_from, lift, am, ak = (0, left.panel, 1, mr) if left else (p.a, mr * p.am, p.am, p.ak)
-    b_from, panel, bk = (0, right.panel, nr) if right else (p.b, nr, p.bk)
-    ahead = lift if am == 1 and p.m * p.k * dtype.itemsize > AHEAD else 0
-    options: dict[str, Any] = {"words": {"PAIRED": paired, "FACTOR": factor_text(dtype)}}
+    b_from, panel, bk = (0, right.panel, nr) if right else (p.b, nr * p.k, nr) if gather else (p.b, nr, p.bk)
+    ahead = lift if am == 1 and (far or p.m * p.k * dtype.itemsize > AHEAD) else 0
+    options: dict[str, Any] = {"words": {"PAIRED": paired, "FAR": far, "FACTOR": factor_text(dtype)}}
     template: Callable[..., Any] = matmul.multiply
     others: Sequence[Value] = ()
-    form = "pairs" if paired else ""
+    form = "pairs" if paired else "far" * far
     if after is not None:
         template, others = matmul.multiply_followed, after.operands
-        form = f"{after.chain.scalar.name[:NAME]}_{after.steps}"
-        options = {"words": Late(following_words, (after.chain, after.steps, dtype)), "each": after.groups(p.n)}
+        form = f"{after.chain.scalar.name[:NAME]}_{after.steps}{form}"
+        options = {"words": Late(following_words, (after.chain, after.steps, dtype, far)), "each": after.groups(p.n)}
     sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
+    mode = PRODUCT if c is None or pieces > 1 else ADDED if c is out and factors[1] == _bits(1, 1, dtype)[1] else MIXED
     steps.run(
         template, a, b, out if c is None else c, *others, sums, form=form, **options,
         tasks=p.batches * -(-p.m // high) * -(-p.n // wide) * pieces, numel=work_of(p, dtype) // WORK,
-        rows=p.m, cols=p.n, length=length, high=high, wide=wide, deep=deep, part=part or part_of(deep),
-        to=p.out if pieces == 1 else 0, a=a_from, lift=lift, am=am, ak=ak, ahead=ahead,
-        b=b_from, panel=panel, bk=bk, whole=right is not None, c=p.c, cm=p.cm, cn=p.cn,
-        mode=MIXED if c is not None and pieces == 1 else PRODUCT, batches=p.batches,
-        alpha=alpha, beta=beta, sizes=p.sizes, c_steps=p.steps[2],
+        rows=p.m, cols=p.n, length=length, high=high, wide=wide, deep=deep,
+        part=part or part_of(deep, SHALLOW if far else DEPTH), to=p.out if pieces == 1 else 0,
+        a=a_from, lift=lift, am=am, ak=ak, ahead=ahead, b=b_from, panel=panel, bk=bk, across=p.bn, inward=p.bk,
+        whole=right is not None or gather > 0, gather=gather, turned=high * wide * turned,
+        rowwise=far and not gather and p.n % wide > 0,
+        c=p.c, cm=p.cm, cn=p.cn, mode=mode, batches=p.batches, alpha=alpha, beta=beta, sizes=p.sizes,
+        c_steps=p.steps[2],
         a_steps=left.steps if left else p.steps[0], b_steps=right.steps if right else p.steps[1],
     )  # fmt: skip
     if pieces > 1:
         _add(steps, p, pieces, sums, c, out, factors)
 
 
-def _packed(steps: CpuSteps, panels: Panels, x: Value) -> Value:
-    """Return an operand in panels."""
+def _packed(steps: CpuSteps, panels: Panels, x: Value, far: bool = False) -> Value:
+    """Return an operand in panels; far: whether their width is that of the wide tile."""
     pack, dtype = (matmul.pack_pairs, int32) if panels.paired else (matmul.pack, x.dtype)
     side = "MR" if panels.width == tile_size(float32 if panels.paired else dtype)[0] else "NR"
     packed = steps.work((panels.capacity,), dtype)
     steps.run(
-        pack, x, packed, words={"PANEL": side}, form=side.lower(), tasks=panels.tasks, numel=panels.capacity,
-        **panels.numbers,
+        pack, x, packed, words={"PANEL": side, "FAR": far}, form=side.lower() + "far" * far, tasks=panels.tasks,
+        numel=panels.capacity, **panels.numbers,
     )  # fmt: skip
     return packed
 
 
-def following_words(chain: Chain, steps: str, dtype: DType) -> dict[str, Any]:
+def following_words(chain: Chain, steps: str, dtype: DType, far: bool) -> dict[str, Any]:
     """Return the words of a product to which a function is applied.
 
-    chain: the function.  steps: the strides of its other operands along a row.
+    chain: the function.  steps: the strides of its other operands along a row.  far: whether the tile is the wide one.
     """
     words = {f"STEP_{k}": step for k, step in enumerate(steps)} | elements_of(steps)
-    return words | {"F": Macro(chain.macro(dtype.compute)), "FACTOR": factor_text(dtype)}
+    return words | {"F": Macro(chain.macro(dtype.compute))} | {"FAR": far, "FACTOR": factor_text(dtype)}
 
 
 def dense_like(layout: Layout) -> Layout:

@@ -11,7 +11,7 @@ from typing import Any
 from minigrad.backends.shared import Problem
 from minigrad.core.dtype import DType, bfloat16
 from minigrad.core.layout import Layout
-from minigrad.kernels.cpu.processor import is_zen, multiplies_pairs
+from minigrad.kernels.cpu.processor import features, is_zen, multiplies_pairs
 
 TASKS = 16  # number of blocks into which a result is divided, for any number of threads
 ROWS = 128  # rows per task: this part of the left operand fits the second-level cache
@@ -29,6 +29,10 @@ PACKED_LEFT = 1 << 18
 COLLIDING, ALIGNED = 4096, 16
 # Size in bytes from which a tile requests the next tile of a left operand that is stored by columns (decision 086).
 AHEAD = 3 << 20
+MANY_COLUMNS = 256  # minimum number of columns for which it packs dense rows of the left operand
+GATHERED = 1 << 19  # maximum size in bytes of a block of the right operand that each thread packs (decision 107)
+FAR = 1 << 28  # minimum number of multiply-adds for `wide_tile`: smaller products find most of their operands in caches
+SHALLOW = 128  # maximum length of the inner dim of a block for `wide_tile`
 WIDE = 1 << 21  # minimum number of bytes of multiply-adds for which two more launches save time
 COPIED = 8 << 20  # bytes of operands that are copied together
 PAIRED = 32  # minimum number of rows, of columns and of inner elements for products of bfloat16 in pairs
@@ -80,6 +84,39 @@ def way_of(p: Problem, dtype: DType, dims: int) -> str:
     return "parts" if dims == 2 and depth_of(p, dtype) < p.k else "tiles"
 
 
+def is_far(p: Problem, dtype: DType) -> bool:
+    """Return whether a product uses `wide_tile`, and packs both operands (decision 107)."""
+    work, columns = p.m * p.n * p.k, p.ak != 1 and p.m * p.k * dtype.itemsize > AHEAD
+    large = min(p.m, p.n) > 4 * FEW and (work >= FAR / 4 if columns else work >= FAR and p.n >= MANY_COLUMNS)
+    return large and dtype.is_float and "avx512f" in features() and not is_zen()
+
+
+def is_turned(p: Problem, dtype: DType, least: int = 0) -> bool:
+    """Return whether to compute the transpose, because enough fewer elements would be packed then.
+
+    The tasks transpose their blocks of the result.  least: how many fewer elements are packed at least.
+    """
+    if is_far(p, dtype) or (is_cut(p) and p.k >= 2 * PIECE):
+        return False
+    packed, left = packed_elements(p, dtype), packed_elements(p.turned(), dtype)
+    return left + p.m * p.n // 2 < packed and packed - left > least
+
+
+def gathered(p: Problem, dtype: DType, wide: int, deep: int) -> int:
+    """Return the number of elements of a block of the right operand if threads pack it for their tasks; otherwise 0.
+
+    wide, deep: columns and depth of a task.  A thread packs a block once for all its tasks on these columns, into
+    memory of its own.  A separate launch would wait for all threads before and after.
+    """
+    size = wide * p.k
+    return size if is_packed(p, dtype) and deep >= p.k and size * dtype.itemsize <= GATHERED else 0
+
+
+def packed_elements(p: Problem, dtype: DType) -> int:
+    """Return the number of elements of operands that are packed."""
+    return p.k * (p.n * is_packed(p, dtype) + p.m * is_packed_left(p, dtype))
+
+
 def is_inner_products(p: Problem) -> bool:
     """Return whether each element should be computed as an inner product of two long dense rows.
 
@@ -97,21 +134,21 @@ def pays_turned(p: Problem) -> bool:
 def depth_of(p: Problem, dtype: DType) -> int:
     """Return the length of inner dim to multiply before the next part is copied: all, unless copies are large."""
     copied = (p.m if is_packed_left(p, dtype) else 0) + (p.n if is_packed(p, dtype) else 0)
-    if p.batches > 1 or is_cut(p) or copied * p.k * dtype.itemsize <= 2 * COPIED:
+    if p.batches > 1 or is_cut(p) or is_far(p, dtype) or copied * p.k * dtype.itemsize <= 2 * COPIED:
         return p.k
     part = part_of(p.k)
     return max(2, COPIED // (copied * dtype.itemsize * part)) * part
 
 
-def part_of(k: int) -> int:
-    """Return the inner length of a tile before it is stored: equal parts, of at most DEPTH."""
-    return -(-k // max(1, -(-k // DEPTH)))
+def part_of(k: int, most: int = DEPTH) -> int:
+    """Return the inner length of a tile before it is stored: equal parts, of at most `most`."""
+    return -(-k // max(1, -(-k // most)))
 
 
 def is_packed(p: Problem, dtype: DType) -> bool:
     """Return whether the right operand is packed: its rows are not dense, or it is large and read for many rows."""
     size = p.n * p.k * dtype.itemsize
-    if p.bn != 1:
+    if p.bn != 1 or is_far(p, dtype):
         return True
     if is_zen():
         return p.m >= 4 * FEW and size >= PACKED_MANY and is_slow_in_place(p.bk, dtype)
@@ -124,6 +161,8 @@ def is_packed_left(p: Problem, dtype: DType) -> bool:
     Packing saves time if the operand is large and stored column by column.  Without packing, a tile would read a part
     of each column for every panel of the right operand, and the parts of long columns are on different memory pages.
     """
+    if is_far(p, dtype):
+        return True
     size = p.m * p.k * dtype.itemsize
     large = size > (PACKED_LEFT if p.n >= 12 * FEW or is_zen() else PACKED)
     worth = p.ak != 1 and p.n >= 4 * FEW and p.m >= 4 * FEW and large

@@ -16,7 +16,7 @@ import numpy as np
 from minigrad.backends.steps import Value
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
-from minigrad.kernels.cpu.processor import tile_shape
+from minigrad.kernels.cpu.processor import tile_shape, wide_tile
 from minigrad.kernels.cpu.target import CPU, imported
 from minigrad.kernels.macros import scalar_macro
 from minigrad.kernels.pasting import LEFT_OUT, Expand
@@ -75,9 +75,9 @@ def short_header(form: str) -> str:
 
 
 @cache
-def tile_size(dtype: DType) -> tuple[int, int]:
+def tile_size(dtype: DType, wide: bool = False) -> tuple[int, int]:
     """Return the rows and columns of the tile that `tile_header` passes to a kernel."""
-    lanes, rows, vectors = tile_shape(str(dtype))
+    lanes, rows, vectors = (wide_tile if wide else tile_shape)(str(dtype))
     return rows, vectors * lanes
 
 

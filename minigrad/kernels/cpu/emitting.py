@@ -103,10 +103,13 @@ class Vectors:
     def cast(self, pointer: Any) -> Any:
         return self.builder.bitcast(pointer, self.vector.as_pointer())
 
-    def prefetch(self, pointer: Any) -> None:
-        """Request the cache line of an address, which may be outside the array."""
+    def prefetch(self, pointer: Any, locality: int = 3) -> None:
+        """Request the cache line of an address, which may be outside the array.
+
+        locality: 3 for all caches, 2 for all except the first one.
+        """
         request = self.function("llvm.prefetch.p0", ir.VoidType(), [pointer.type, I32, I32, I32])
-        self.builder.call(request, [pointer, *(ir.Constant(I32, value) for value in (0, 3, 1))])  # all caches, to read
+        self.builder.call(request, [pointer, *(ir.Constant(I32, value) for value in (0, locality, 1))])  # to read
 
     def load(self, pointer: Any) -> Any:
         return self.builder.load(self.cast(pointer), align=self.align)

@@ -28,7 +28,8 @@ from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.pasting import Part
 
 NUMBERS = (
-    "rows cols length high wide deep part to a lift am ak ahead b panel bk whole c cm cn mode batches rank alpha beta"
+    "rows cols length high wide deep part to a lift am ak ahead b panel bk across inward whole gather turned rowwise "
+    "c cm cn mode batches rank alpha beta"
 )
 LISTS = "sizes[rank] a_steps[rank] b_steps[rank] c_steps[rank]"
 MULTIPLY = Fields(NUMBERS, LISTS)
@@ -37,19 +38,39 @@ FOLLOWED = Fields(NUMBERS, LISTS, "offset down", results=False)  # the groups ar
 
 def tiles_of(words, dtype, functions):  # type: ignore[no-untyped-def]
     """Return the lines that define the tile of `multiply`."""
-    return tile_header(dtype, multiply, paired=words.get("PAIRED", False))
+    return tile_header(
+        dtype, multiply, *functions, width="NR", paired=words.get("PAIRED", False), wide=words.get("FAR", False)
+    )
 
 
-@loop(MULTIPLY, imports=tiles_of, words={"FOLLOW": []})
+def pack_panel(source, at, step, deep, panels, to, w, length):  # type: ignore[no-untyped-def]
+    """Copy w columns of a matrix into a panel, with zeros beyond them.  deep: the step from k to k."""
+    if step == 1 and w == WIDTH:
+        for k in range(length):
+            copy_row(source, at + k * deep, panels, to + k * WIDTH)
+    else:
+        transpose_copy(source, at, step, deep, panels, to, WIDTH, 1, w, length)
+        if w < WIDTH:
+            for k in range(length):
+                z = panels[to + k * WIDTH + w : to + (k + 1) * WIDTH]
+                for j in range(len(z)):
+                    z[j] = T(0)
+
+
+@loop(MULTIPLY, imports=tiles_of, helpers=(transpose_copy, pack_panel), words={"FOLLOW": []})
 def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
     """Multiply matrices.  A task is one block of one result, or one piece of its inner dim.
 
     The matrices are rows x length and length x cols.  high, wide, deep: the size of a task.  part: the depth of a tile.
     to: offset of out.  a, lift, am, ak: offset of a, its steps from tile to tile, along rows and along the depth.
     ahead: lift, or 0 if the tile should not request the next tile of a.  b, panel, bk: offset of b, its steps from
-    panel to panel and along the depth.  whole: whether a whole panel may be read, because b is packed.  c, cm, cn:
-    offset of c, its steps along rows and columns.
+    panel to panel and along the depth.  whole: whether a whole panel may be read, because b is packed.  gather: the
+    number of elements of a block of b, if the threads pack b; across, inward: its steps along columns and along the
+    depth then.  The blocks of a column are consecutive tasks, so a thread packs a block once.  rowwise: whether the
+    blocks of a row are consecutive tasks.  c, cm, cn: offset of c, its steps along rows and columns.
 
+    turned: the number of elements of a block if the transpose of the product is written; then mode is 0, and the inner
+    dim is whole.
     mode: 0 for out = alpha * product, 1 to add the product to out, 2 to add beta * c.  If the inner dim is divided, out
     has a matrix for each piece, and `add_pieces` combines them.
     """
@@ -72,20 +93,40 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
     across = (cols + wide - 1) // wide
     pieces = (length + deep - 1) // deep
     whole = N.batches * rows * cols
+    panels = workspace(N.gather, b.dtype)
+    turned = workspace(N.turned, T)
+    packed = packed_from = -1
     for task in range(first, last):
         piece = task % pieces
         block = task // pieces
-        i0 = block % down * high
-        j0 = block // down % across * wide
+        i0 = (block // across if N.rowwise else block) % down * high
+        j0 = (block if N.rowwise else block // down) % across * wide
         batch = block // (down * across)
         i1 = min(rows, i0 + high)
         j1 = min(cols, j0 + wide)
+        pace = max(1, NR * MR // (i1 - i0))  # the tiles of a panel together request the next panel
         pa = N.a
         pb = N.b
         pc = N.c
         rest = batch
         walk(rest, N.sizes, pa=N.a_steps, pb=N.b_steps, pc=N.c_steps)
         z = N.to + batch * rows * cols + piece * whole
+        y = b
+        if N.gather:
+            y = panels
+            if packed != pb or packed_from != j0:
+                packed, packed_from = pb, j0
+                for j in range(j0, j1, NR):
+                    w = min(NR, cols - j)
+                    pack_panel(b, pb + j * N.across, N.across, N.inward, panels, (j - j0) * length, w, length)
+            pb = -j0 * length
+        target = out
+        start = z
+        pitch = cols
+        if N.turned:
+            target = turned
+            start = -i0 * wide - j0
+            pitch = wide
         if mode == 2:
             for i in range(i0, i1):
                 row = out[z + i * cols + j0 : z + i * cols + j1]
@@ -103,13 +144,22 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
             for j in range(j0, j1, NR):
                 w = min(NR, cols - j)
                 right = pb + j // NR * N.panel + k0 * bk
+                later = right + N.panel if j + NR < j1 else pb + j0 // NR * N.panel + (k0 + part) * bk
                 read = (w + LANES - 1) // LANES * LANES if N.whole else w
                 for i in range(i0, i1, MR):
                     left = pa + i // MR * lift + k0 * ak
-                    to = z + i * cols + j
                     h = min(MR, rows - i)
-                    tile(a, left, am, ak, b, right, bk, read, out, to, cols, depth, h, w, alpha, more, ahead)
+                    q = later + (i - i0) // MR * depth * pace
+                    to = start + i * pitch + j
+                    tile(
+                        a, left, am, ak, y, right, bk, read, target, to, pitch, depth, h, w, alpha, more, ahead, q, pace
+                    )
+        if N.turned:
+            at = N.to + (batch * cols + j0) * rows + i0
+            transpose_copy(turned, 0, wide, 1, out, at, rows, 1, i1 - i0, j1 - j0)
         FOLLOW()
+    leave(panels)
+    leave(turned)
 
 
 def follow():  # type: ignore[no-untyped-def]
@@ -127,7 +177,10 @@ def follow():  # type: ignore[no-untyped-def]
             row[j] = F(row[j], LOAD_K(AT_K))
 
 
-@loop(FOLLOWED, imports=tiles_of, words={"PRODUCT": [Part(multiply)], "FOLLOW": [Part(follow)]})
+@loop(
+    FOLLOWED, imports=tiles_of, helpers=(transpose_copy, pack_panel),
+    words={"PRODUCT": [Part(multiply)], "FOLLOW": [Part(follow)]},
+)  # fmt: skip
 def multiply_followed(a, b, c, in_K, out, N):  # type: ignore[no-untyped-def]
     """Multiply as `multiply` does, and apply a function to each block."""
     PRODUCT()
@@ -137,8 +190,10 @@ PACK = Fields("cols length tall b bn bk rank", "sizes[rank] steps[rank]")
 
 
 @loop(
-    PACK, results=1, helpers=(transpose_copy,),
-    imports=lambda words, dtype, functions: tile_header(dtype, *functions, width=words["PANEL"]),
+    PACK, results=1, helpers=(transpose_copy, pack_panel),
+    imports=lambda words, dtype, functions: tile_header(
+        dtype, *functions, width=words["PANEL"], wide=words.get("FAR", False)
+    ),
 )  # fmt: skip
 def pack(source, panels, N):  # type: ignore[no-untyped-def]
     """Copy a matrix into panels of WIDTH columns, k by k, with zeros beyond the last column.
@@ -179,12 +234,7 @@ def pack(source, panels, N):  # type: ignore[no-untyped-def]
         else:
             w = min(WIDTH, cols - part * WIDTH)
             to += part * WIDTH * length
-            transpose_copy(source, at + part * WIDTH * step, step, deep, panels, to, WIDTH, 1, w, length)
-            if w < WIDTH:
-                for k in range(length):
-                    z = panels[to + k * WIDTH + w : to + (k + 1) * WIDTH]
-                    for j in range(len(z)):
-                        z[j] = T(0)
+            pack_panel(source, at + part * WIDTH * step, step, deep, panels, to, w, length)
 
 
 VECTOR = Fields("rows length high deep to matrix sm sk x step batches rank", "sizes[rank] steps[rank] x_steps[rank]")

@@ -88,6 +88,16 @@ def tuning() -> str:
     return "-prefer-256-bit" if {"avx512f", "avx512vbmi2"} <= features() else ""
 
 
+def wide_tile(dtype: str) -> tuple[int, int, int]:
+    """Return the shape of the tile for products whose operands do not fit the second-level cache, as `tile_shape` does.
+
+    On Intel's processors with AVX-512, 24 registers accumulate: a tile of three vectors per row reads 11 values per 24
+    multiply-adds, one of two vectors 10 per 16.
+    """
+    lanes, rows, vectors = tile_shape(dtype)
+    return lanes, rows, 3 if "avx512f" in features() and not is_zen() else vectors
+
+
 def tile_shape(dtype: str, known: frozenset[str] | None = None) -> tuple[int, int, int]:
     """Return the shape of a dtype's register tile: lanes of a vector, rows, vectors per row.
 

@@ -48,19 +48,22 @@ def moving_header() -> str:
     return imported("moving", "movers", "move, fetch = movers()")
 
 
-def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR", paired: bool = False) -> str:
+def tile_header(
+    dtype: DType, *functions: Callable[..., Any], width: str = "NR", paired: bool = False, wide: bool = False
+) -> str:  # fmt: skip
     """Return the lines that define the shape of the tile, and everything else that a kernel's functions read.
 
     This can be the tile itself in three forms, transposed squares, and the width and the rows of the panels that `pack`
     writes.
-    paired: whether the elements of operands are pairs of bfloat16.
+    paired: whether the elements of operands are pairs of bfloat16.  wide: whether the tile is `wide_tile`.
     """
     read = {name for function in functions for name in function.__code__.co_names}
-    shape = [f'LANES, MR, VECTORS = tile_shape("{dtype}")', "NR = VECTORS * LANES"]
+    maker = "wide_tile" if wide else "tile_shape"
+    shape = [f'LANES, MR, VECTORS = {maker}("{dtype}")', "NR = VECTORS * LANES"]
     lines = {
         "SIDE": "SIDE = min(LANES, 8)",
         "WIDTH": f"WIDTH = {width}",
-        "tile": f'tile = register_tile("{dtype}", LANES, MR, VECTORS{", paired=True" if paired else ""})',
+        "tile": f'tile = register_tile("{dtype}", LANES, MR, VECTORS{", paired=True" * paired}{", far=True" * wide})',
         "by_depth": f'by_depth = register_tile("{dtype}", LANES, MR, VECTORS, "depth")',
         "by_rows": f'by_rows = register_tile("{dtype}", LANES, MR, VECTORS, "rows")',
         "transpose": f'transpose = transpose_block("{dtype}", LANES)',
@@ -74,7 +77,7 @@ def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR",
     }  # fmt: skip
     tiles = [lines[name] for name in ("tile", "by_depth", "by_rows") if name in read]
     copies = [lines[name] for name in makers if name in read]
-    text = imported("processor", "tile_shape", *shape, *[lines[name] for name in ("SIDE", "WIDTH") if name in read])
+    text = imported("processor", maker, *shape, *[lines[name] for name in ("SIDE", "WIDTH") if name in read])
     if tiles:
         text += imported("tile", "register_tile", *tiles, beside=["emitting.py"])
     if copies:

@@ -5,8 +5,9 @@ k it loads a row of B once, broadcasts an element of each row of A to a vector, 
 register.  It reads both operands where they are, with any strides of A and dense rows of B.  With `by`, a table instead
 of a stride has the start of each row of A, or of each row of B; this is how a convolution reads an image.  Tiles at an
 edge load and store with a mask.  With `paired`, each element of A and B is a pair of bfloat16, and one instruction adds
-both products to a float32.  `processor.py` determines the size of the tile.  Only generated modules import this
-file.  They contain its hash, so a change of this file changes the text, and thereby the name, of a kernel.
+both products to a float32.  With `far`, it requests the memory of the next tiles (decision 107).  `processor.py`
+determines the size of the tile.  Only generated modules import this file.  They contain its hash, so a change of this
+file changes the text, and thereby the name, of a kernel.
 
 Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008; the division
 into panels and a micro-kernel is that of Van Zee and van de Geijn, "BLIS", ACM TOMS 41(3), 2015.
@@ -15,7 +16,8 @@ into panels and a micro-kernel is that of Van Zee and van de Geijn, "BLIS", ACM 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -27,10 +29,23 @@ from minigrad.kernels.cpu.emitting import I64, Vectors, pointer
 Emit = Callable[[Any], Any]
 
 
+class Requests(NamedTuple):
+    """Describe the cache lines that a tile requests for the next tiles.
+
+    ahead: the distance in elements from an element of A to one whose line is requested.
+    later: the address of an element of B.
+    pace: the distance from it to that of the next k, whose line is requested with the next k.
+    """
+
+    ahead: Any
+    later: Any
+    pace: Any
+
+
 def register_tile(
-    dtype: str, lanes: int, rows: int, vectors: int, by: str = "", paired: bool = False
+    dtype: str, lanes: int, rows: int, vectors: int, by: str = "", paired: bool = False, far: bool = False
 ) -> Callable[..., None]:  # fmt: skip
-    """Return the function tile(a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add, ahead=0).
+    """Return the function tile(a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add, ahead=0, ...).
 
     It computes c = alpha * a @ b, or c + alpha * a @ b with `add`, on the first `h` rows and `w` columns of a tile.
 
@@ -38,16 +53,19 @@ def register_tile(
     `wide` columns of b may be read, at least w.  With by="rows", am is a pair (table, at), and row i of a starts at ao
     + table[at + i].  With by="depth", bk is such a pair for the rows of b.  depth is at least 1.  With `paired`,
     elements of a and b are int32 with the bits of two bfloat16.  If `ahead` is not 0, the tile also requests the cache
-    lines `ahead` elements after its elements of a.  With NUMBA_DISABLE_JIT=1 the function is plain NumPy.
+    lines `ahead` elements after its elements of a.  With `far`, it always does, and it has two more arguments, `later`
+    and `pace`: for each k, it requests the line of b[later + k * pace]; before, it requests its lines of c.  With
+    NUMBA_DISABLE_JIT=1 the function is plain NumPy.
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return python_tile(by, paired)
 
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
         a, b, c = (pointer(context, builder, sig, args, k) for k in (0, 4, 8))
-        ao, am, ak, bo, bk, wide, co, ldc, depth, h, w, alpha, add, ahead = (
-            args[k] for k in (1, 2, 3, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16)
+        ao, am, ak, bo, bk, wide, co, ldc, depth, h, w, alpha, add, ahead, later, pace = (
+            args[k] for k in (1, 2, 3, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18)
         )
+        requests = Requests(ahead, builder.gep(b, [later]), pace)
         a, b, c = (builder.gep(p, [o]) for p, o in ((a, ao), (b, bo), (c, co)))
 
         def table(pair: Any, where: int) -> Emit:
@@ -58,18 +76,19 @@ def register_tile(
 
         row_start = table(am, 2) if by == "rows" else lambda i: builder.mul(i, am)
         right_start = table(bk, 6) if by == "depth" else lambda k: builder.mul(k, bk)
-        tile = Tile(builder, dtype, lanes, rows, vectors, paired)
+        tile = Tile(builder, dtype, lanes, rows, vectors, paired, far)
         starts = [builder.gep(a, [row_start(tile.row(m, h))]) for m in range(rows)]
-        tile.emit(starts, ak, lambda k: builder.gep(b, [right_start(k)]), wide, c, ldc, depth, h, w, alpha, add, ahead)
+        right: Emit = lambda k: builder.gep(b, [right_start(k)])  # noqa: E731
+        tile.emit(starts, ak, right, wide, c, ldc, depth, h, w, alpha, add, requests)
         return context.get_dummy_value()
 
     def typed(a, am, b, bk, c):  # type: ignore[no-untyped-def]
         n = types.intp
-        return types.void(a, n, am, n, b, n, bk, n, c, n, n, n, n, n, c.dtype, types.boolean, n)
+        return types.void(a, n, am, n, b, n, bk, n, c, n, n, n, n, n, c.dtype, types.boolean, n, n, n)
 
     @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
     def tile(  # type: ignore[no-untyped-def]
-        typingctx, a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add, ahead=0
+        typingctx, a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add, ahead=0, later=0, pace=0
     ):  # fmt: skip
         pair = types.Tuple((types.int64[::1], types.intp))
         return typed(a, pair if by == "rows" else types.intp, b, pair if by == "depth" else types.intp, c), codegen
@@ -81,7 +100,7 @@ def register_tile(
 def python_tile(by: str, paired: bool) -> Callable[..., None]:
     """Return the same function in NumPy, so that a debugger can step through the generated module."""
 
-    def tile(a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add, ahead=0):  # type: ignore[no-untyped-def]
+    def tile(a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add, *requests):  # type: ignore[no-untyped-def]
         rows = am[0][am[1] : am[1] + h] if by == "rows" else np.arange(h) * am
         depths = bk[0][bk[1] : bk[1] + depth] if by == "depth" else np.arange(depth) * bk
         left = a[ao + rows[:, None] + np.arange(depth) * ak]
@@ -107,21 +126,26 @@ def sums_of_pairs(left: Any, right: Any) -> Any:
 class Tile(Vectors):
     """Emits the LLVM code of one tile."""
 
-    def __init__(self, builder: Any, dtype: str, lanes: int, rows: int, vectors: int, paired: bool = False) -> None:
+    def __init__(
+        self, builder: Any, dtype: str, lanes: int, rows: int, vectors: int, paired: bool = False, far: bool = False
+    ) -> None:
         super().__init__(builder, dtype, lanes)
-        self.rows, self.vectors, self.paired = rows, vectors, paired
+        self.rows, self.vectors, self.paired, self.far = rows, vectors, paired, far
 
     def emit(
         self, starts: list[Any], ak: Any, right: Emit, wide: Any, c: Any, ldc: Any, depth: Any, h: Any, w: Any,
-        alpha: Any, add: Any, ahead: Any,
+        alpha: Any, add: Any, requests: Requests,
     ) -> None:  # fmt: skip
         """Emit a loop over k without masks, and one with a masked last vector for each number of readable vectors."""
         builder = self.builder
         alpha = self.spread(alpha)
+        if self.far:
+            for m, v in product(range(self.rows), range(self.vectors)):
+                self.prefetch(self.pointer(c, ldc, m, v))
         inside = builder.icmp_signed("<", wide, self.number(self.vectors * self.lanes))
         with builder.if_else(inside, likely=False) as (narrow, full):
             with full:
-                sums = self.loop_ahead(starts, ak, right, depth, ahead)
+                sums = self.loop_ahead(starts, ak, right, depth, requests)
                 whole = builder.and_(
                     builder.icmp_signed(">=", h, self.number(self.rows)),
                     builder.icmp_signed(">=", w, self.number(self.vectors * self.lanes)),
@@ -138,22 +162,23 @@ class Tile(Vectors):
                         builder.icmp_signed("<=", wide, self.number(count * self.lanes)),
                     )
                     with builder.if_then(some):
-                        sums = self.loop(starts, ak, right, depth, count, self.within(wide, count - 1))
+                        asked = requests if self.far else None
+                        sums = self.loop(starts, ak, right, depth, count, self.within(wide, count - 1), asked)
                         self.store_part(sums, c, ldc, alpha, add, h, w)
 
-    def loop_ahead(self, starts: list[Any], ak: Any, right: Emit, depth: Any, ahead: Any) -> list[list[Any]]:
+    def loop_ahead(self, starts: list[Any], ak: Any, right: Emit, depth: Any, requests: Requests) -> list[list[Any]]:
         """Emit the loop over k for whole rows of B: with requests for the next tile of A, and without.
 
         The requests save 3 to 11 % if A is in panels, because the processor does not foresee where the next panel
         begins.  They cost 2 % otherwise (decision 086).
         """
-        if isinstance(ahead, ir.Constant):  # the caller does not pass a distance
-            return self.loop(starts, ak, right, depth, self.vectors, None)
+        if self.far or isinstance(requests.ahead, ir.Constant):  # otherwise the caller does not pass a distance
+            return self.loop(starts, ak, right, depth, self.vectors, None, requests if self.far else None)
         builder, made = self.builder, []
-        with builder.if_else(builder.icmp_signed("!=", ahead, self.number(0))) as cases:
-            for case, distance in zip(cases, (ahead, None), strict=True):
+        with builder.if_else(builder.icmp_signed("!=", requests.ahead, self.number(0))) as cases:
+            for case, asked in zip(cases, (requests, None), strict=True):
                 with case:
-                    sums = self.loop(starts, ak, right, depth, self.vectors, None, distance)
+                    sums = self.loop(starts, ak, right, depth, self.vectors, None, asked)
                     made.append((sums, builder.block))
         merged = [[builder.phi(self.vector) for _ in range(self.vectors)] for _ in range(self.rows)]
         for sums, block in made:
@@ -163,20 +188,26 @@ class Tile(Vectors):
         return merged
 
     def loop(
-        self, starts: list[Any], ak: Any, right: Emit, depth: Any, vectors: int, last: Any, ahead: Any = None
+        self,
+        starts: list[Any],
+        ak: Any,
+        right: Emit,
+        depth: Any,
+        vectors: int,
+        last: Any,
+        requests: Requests | None = None,
     ) -> list[list[Any]]:
-        """Emit the loop over k, and return its sums; `last` masks the last vector of a row of B.
-
-        ahead: None, or the distance in elements from an element of A to one whose cache line is requested.
-        """
+        """Emit the loop over k, and return its sums; `last` masks the last vector of a row of B."""
         builder, entry = self.builder, self.builder.block
         loop, done = builder.append_basic_block("k"), builder.append_basic_block("done")
         builder.branch(loop)
         builder.position_at_end(loop)
         k, at = builder.phi(I64), builder.phi(I64)
         sums = [[builder.phi(self.vector) for _ in range(vectors)] for _ in range(self.rows)]
-        if ahead is not None:
-            self.prefetch(builder.gep(starts[0], [builder.add(at, ahead)]))
+        if requests is not None:
+            self.prefetch(builder.gep(starts[0], [builder.add(at, requests.ahead)]))
+            if self.far:  # the second-level cache contains the next panel: the first one is full of this panel
+                self.prefetch(builder.gep(requests.later, [builder.mul(k, requests.pace)]), 2)
         row = right(k)
         line = [self.load(builder.gep(row, [self.number(v * self.lanes)])) for v in range(vectors - 1)]
         end = builder.gep(row, [self.number((vectors - 1) * self.lanes)])
