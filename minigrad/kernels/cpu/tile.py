@@ -29,7 +29,7 @@ from minigrad.kernels.cpu.emitting import I64, Vectors, pointer
 Emit = Callable[[Any], Any]
 
 
-class Requests(NamedTuple):
+class NextTiles(NamedTuple):
     """Describe the cache lines that a tile requests for the next tiles.
 
     ahead: the distance in elements from an element of A to one whose line is requested.
@@ -65,7 +65,7 @@ def register_tile(
         ao, am, ak, bo, bk, wide, co, ldc, depth, h, w, alpha, add, ahead, later, pace = (
             args[k] for k in (1, 2, 3, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18)
         )
-        requests = Requests(ahead, builder.gep(b, [later]), pace)
+        requests = NextTiles(ahead, builder.gep(b, [later]), pace)
         a, b, c = (builder.gep(p, [o]) for p, o in ((a, ao), (b, bo), (c, co)))
 
         def table(pair: Any, where: int) -> Emit:
@@ -134,7 +134,7 @@ class Tile(Vectors):
 
     def emit(
         self, starts: list[Any], ak: Any, right: Emit, wide: Any, c: Any, ldc: Any, depth: Any, h: Any, w: Any,
-        alpha: Any, add: Any, requests: Requests,
+        alpha: Any, add: Any, requests: NextTiles,
     ) -> None:  # fmt: skip
         """Emit a loop over k without masks, and one with a masked last vector for each number of readable vectors."""
         builder = self.builder
@@ -166,7 +166,7 @@ class Tile(Vectors):
                         sums = self.loop(starts, ak, right, depth, count, self.within(wide, count - 1), asked)
                         self.store_part(sums, c, ldc, alpha, add, h, w)
 
-    def loop_ahead(self, starts: list[Any], ak: Any, right: Emit, depth: Any, requests: Requests) -> list[list[Any]]:
+    def loop_ahead(self, starts: list[Any], ak: Any, right: Emit, depth: Any, requests: NextTiles) -> list[list[Any]]:
         """Emit the loop over k for whole rows of B: with requests for the next tile of A, and without.
 
         The requests save 3 to 11 % if A is in panels, because the processor does not foresee where the next panel
@@ -195,7 +195,7 @@ class Tile(Vectors):
         depth: Any,
         vectors: int,
         last: Any,
-        requests: Requests | None = None,
+        requests: NextTiles | None = None,
     ) -> list[list[Any]]:
         """Emit the loop over k, and return its sums; `last` masks the last vector of a row of B."""
         builder, entry = self.builder, self.builder.block
