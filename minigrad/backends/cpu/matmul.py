@@ -20,7 +20,7 @@ from minigrad.backends.cpu.product import (
     Panels,
     blocks_of,
     depth_of,
-    gathered,
+    gather_size,
     is_far,
     is_packed,
     is_packed_left,
@@ -265,7 +265,7 @@ def _tiled_product(
     mr, nr = tile_size(dtype, far)
     high, wide, deep = blocks_of(p, mr, nr)
     left = right = None
-    gather = 0 if paired else gathered(p, dtype, wide, deep)
+    gather = 0 if paired else gather_size(p, dtype, wide, deep)
     if paired or (is_packed(p, dtype) and not gather):
         right = Panels(p, nr, paired=paired)
         b = _packed(steps, right, b, far)

@@ -102,7 +102,7 @@ def is_turned(p: Problem, dtype: DType, least: int = 0) -> bool:
     return left + p.m * p.n // 2 < packed and packed - left > least
 
 
-def gathered(p: Problem, dtype: DType, wide: int, deep: int) -> int:
+def gather_size(p: Problem, dtype: DType, wide: int, deep: int) -> int:
     """Return the number of elements of a block of the right operand if threads pack it for their tasks; otherwise 0.
 
     wide, deep: columns and depth of a task.  A thread packs a block once for all its tasks on these columns, into
