@@ -9,7 +9,8 @@ from compiled_dtypes import ALL
 from numpy.lib.stride_tricks import as_strided
 
 from minigrad.backends.cpu import product
-from minigrad.backends.cpu.product import DEPTH, PACKED, Panels, Problem, is_inner_products, pays_turned
+from minigrad.backends.cpu.product import DEPTH, PACKED, Panels, Problem, is_inner_products, is_turned
+from minigrad.backends.cpu.texts import tile_size
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
@@ -365,8 +366,9 @@ def test_few_rows_by_a_large_transposed_weight_are_made_as_the_transpose(left, n
     a = Layout.contiguous((m, k)) if left == "rows" else Layout.contiguous((k, m)).transpose(0, 1)
     b, out = Layout.contiguous((n, k)).transpose(0, 1), Layout.contiguous((m, n), 3)
     c = ADDED[name]((m, n))
-    assert pays_turned(Problem(out, a, b, c))
-    assert not pays_turned(Problem(out, a, Layout.contiguous((k, n)), c))
+    tile = tile_size(f32)
+    assert is_turned(Problem(out, a, b, c), f32, *tile)
+    assert not is_turned(Problem(out, a, Layout.contiguous((k, n)), c), f32, *tile)
     x, y, w = (whole_numbers(layout.span()[1], f32, -2, 3) for layout in (a, b, c))
     buffer = np.full(out.numel + 6, 7, np.float32)
     specs = [Spec(layout, f32) for layout in (out, a, b, c)]

@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.config import override
 from minigrad.errors import DTypeError, IndexOutOfRange
+from minigrad.kernels.cpu.lanes import python_sums
 from minigrad.kernels.store import watch
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -42,6 +43,20 @@ def test_an_extreme_and_its_place_come_from_one_kernel(dtype: str) -> None:
                 want = np.maximum.accumulate(view.numpy(), dim)
                 np.testing.assert_array_equal(found.numpy(), want)
                 np.testing.assert_array_equal(np.take_along_axis(view.numpy(), places.numpy(), dim), want)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 7, 8, 9, 31, 100, (1 << 16) + 13])
+@pytest.mark.parametrize(("dtype", "wanted"), [("float32", None), ("float32", "float64"), ("float64", None)])
+def test_running_sums_along_memory_are_those_of_numpy(n: int, dtype: str, wanted: str | None) -> None:
+    values = np.random.default_rng(n).standard_normal((3, n)).astype(dtype)
+    values[1, n // 2], values[2, n // 3] = INF, NAN
+    exact = np.cumsum(values.astype(np.float64), 1)
+    for x, right in ((mg.tensor(values), exact), (mg.tensor(values[0]), exact[0])):
+        found = x.cumsum(-1, dtype=wanted)
+        np.testing.assert_allclose(found.numpy(), right.astype(wanted or dtype), rtol=1e-6, atol=1e-12 * n)
+    sums = np.zeros(n, wanted or dtype)
+    assert python_sums(values[0], 0, sums, 0, n, 0.5) == 0.5 + exact[0, -1]
+    np.testing.assert_allclose(sums, 0.5 + exact[0], rtol=1e-6, atol=1e-12 * n)
 
 
 def test_the_gradient_of_an_extreme_goes_where_it_stands() -> None:

@@ -89,9 +89,10 @@ def is_one_pass(out: Spec, operands: Sequence[Spec]) -> bool:
         return False
     problem = Problem(out.layout, a, b, added[0] if added else None)
     plain = all(x.dtype is out.dtype for x in operands) and out.dtype.storage == out.dtype.compute
-    if not plain or way_of(problem, out.dtype, len(out.shape)) != "tiles" or is_turned(problem, out.dtype, WORTH):
+    if not plain or way_of(problem, out.dtype, len(out.shape)) != "tiles":
         return False
-    return blocks_of(problem, *tile_size(out.dtype, is_far(problem, out.dtype)))[2] >= problem.k
+    tile = tile_size(out.dtype, is_far(problem, out.dtype))
+    return blocks_of(problem, *tile)[2] >= problem.k and not is_turned(problem, out.dtype, *tile, WORTH)
 
 
 def add_product(
@@ -133,12 +134,7 @@ def add_product(
         problem.part_rows()
     if way in ("rows", "vector"):
         _vector_product(steps, problem, (out, a, b, c), factors)
-    elif way == "transpose" and (c or not is_turned(problem, dtype)):
-        # In the transposed product, the left operand is the operand that must be packed.
-        result = steps.work(out.shape[::-1], dtype)
-        add_product(steps, result, b.transposed, a.transposed, c and c.transposed, alpha, beta)
-        steps.copy(out, result.transposed)
-    elif way == "parts":
+    elif way == "parts" and not is_turned(problem, dtype, *tile_size(dtype)):
         _by_depth(steps, depth_of(problem, dtype), (out, a, b, c), alpha, beta)
     else:
         _tiled_product(steps, problem, (out, a, b, c), factors, part)
@@ -259,10 +255,11 @@ def _tiled_product(
     out, a, b, c = values
     dtype = out.dtype
     far = is_far(p, dtype) and not paired
-    turned = not (paired or after or c or part) and is_turned(p, dtype)
+    mr, nr = tile_size(dtype, far)
+    grows = c is not None and c.spec is out.spec and factors[1] == _bits(1, 1, dtype)[1]  # the result is added to c
+    turned = not (paired or after or grows or part) and is_turned(p, dtype, mr, nr)
     if turned:
         p, a, b = p.turned(), b, a
-    mr, nr = tile_size(dtype, far)
     high, wide, deep = blocks_of(p, mr, nr)
     left = right = None
     gather = 0 if paired else gather_size(p, dtype, wide, deep)
@@ -287,7 +284,7 @@ def _tiled_product(
         form = f"{after.chain.scalar.name[:NAME]}_{after.steps}{form}"
         options = {"words": Late(following_words, (after.chain, after.steps, dtype, far)), "each": after.groups(p.n)}
     sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
-    mode = PRODUCT if c is None or pieces > 1 else ADDED if c is out and factors[1] == _bits(1, 1, dtype)[1] else MIXED
+    mode = PRODUCT if c is None or pieces > 1 else ADDED if grows else MIXED
     steps.run(
         template, a, b, out if c is None else c, *others, sums, form=form, **options,
         tasks=p.batches * -(-p.m // high) * -(-p.n // wide) * pieces, numel=work_of(p, dtype) // WORK,

@@ -33,7 +33,6 @@ MANY_COLUMNS = 256  # minimum number of columns for which it packs dense rows of
 GATHERED = 1 << 19  # maximum size in bytes of a block of the right operand that each thread packs (decision 107)
 FAR = 1 << 28  # minimum number of multiply-adds for `wide_tile`: smaller products find most of their operands in caches
 SHALLOW = 128  # maximum length of the inner dim of a block for `wide_tile`
-WIDE = 1 << 21  # minimum number of bytes of multiply-adds for which two more launches save time
 COPIED = 8 << 20  # bytes of operands that are copied together
 PAIRED = 32  # minimum number of rows, of columns and of inner elements for products of bfloat16 in pairs
 MANY_PAIRS = 1 << 21  # minimum number of multiply-adds for them
@@ -71,16 +70,12 @@ class Panels:
 def way_of(p: Problem, dtype: DType, dims: int) -> str:
     """Return the method for a product of tensors with `dims` dims.
 
-    "rows": inner products. "vector": a matrix and a vector. "transpose": the transpose of the product of the
-    transposes. "parts": parts of the inner dim. "tiles": tiles only.
+    "rows": inner products. "vector": a matrix and a vector. "parts": parts of the inner dim. "tiles": tiles only.
     """
     if is_inner_products(p):
         return "rows"
     if p.m == 1 or p.n == 1:
         return "vector"
-    # The setting for threads must not choose the method, because the last bits depend on the method.
-    if dims == 2 and work_of(p, dtype) >= WIDE and pays_turned(p):
-        return "transpose"
     return "parts" if dims == 2 and depth_of(p, dtype) < p.k else "tiles"
 
 
@@ -91,15 +86,16 @@ def is_far(p: Problem, dtype: DType) -> bool:
     return large and dtype.is_float and "avx512f" in features() and not is_zen()
 
 
-def is_turned(p: Problem, dtype: DType, least: int = 0) -> bool:
+def is_turned(p: Problem, dtype: DType, mr: int, nr: int, least: int = 0) -> bool:
     """Return whether to compute the transpose, because enough fewer elements would be packed then.
 
-    The tasks transpose their blocks of the result.  least: how many fewer elements are packed at least.
+    The tasks transpose their blocks of the result, each of which has the whole inner dim.  least: how many fewer
+    elements are packed at least.
     """
-    if is_far(p, dtype) or (is_cut(p) and p.k >= 2 * PIECE):
-        return False
-    packed, left = packed_elements(p, dtype), packed_elements(p.turned(), dtype)
-    return left + p.m * p.n // 2 < packed and packed - left > least
+    other = p.turned()
+    packed, left = packed_elements(p, dtype), packed_elements(other, dtype)
+    pays = left + p.m * p.n // 2 < packed and packed - left > least
+    return pays and not is_far(p, dtype) and blocks_of(other, mr, nr)[2] >= p.k
 
 
 def gather_size(p: Problem, dtype: DType, wide: int, deep: int) -> int:
@@ -124,11 +120,6 @@ def is_inner_products(p: Problem) -> bool:
     columns would have to be packed first.
     """
     return 1 < p.n <= FEW and p.m > 1 and p.ak == p.bk == 1 and p.bn != 1 and p.k >= LONG
-
-
-def pays_turned(p: Problem) -> bool:
-    """Return whether a transposed product moves far fewer elements, as for few rows and a large weight."""
-    return p.bn != 1 and 8 * (p.m * p.n + (p.m * p.k if p.am != 1 else 0)) < p.n * p.k
 
 
 def depth_of(p: Problem, dtype: DType) -> int:

@@ -26,11 +26,12 @@ from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.texts import row_views
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.dtype import DType, as_dtype, float32, float64
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, without
 from minigrad.core.plan import walk as traverse
 from minigrad.core.reducer import Reducer
+from minigrad.kernels.cpu.target import imported
 from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.macros import neutral_text, scalar_macro
 from minigrad.kernels.pasting import Late, Macro
@@ -148,6 +149,27 @@ def scan_rows(in_K, work, out, N):  # type: ignore[no-untyped-def]
     leave(positions)
 
 
+def prefix_lines(*others):  # type: ignore[no-untyped-def]
+    """Return the lines that define `add_along`."""
+    lines = 'LANES = tile_shape("float64")[0]', "add_along = sums_along(LANES)"
+    return imported("processor", "tile_shape") + imported(
+        "lanes", "sums_along", *lines, beside=("tile.py", "emitting.py")
+    )
+
+
+@loop(ALONG, helpers=(begin, finish), imports=prefix_lines)
+def sum_rows(in_K, work, out, N):  # type: ignore[no-untyped-def]
+    """Compute running sums of floats along memory in vectors; the numbers are those of `scan_rows`."""
+    positions = workspace(3, np.int64)
+    for t in range(first, last):
+        for u in range(t * N.chunk, min(N.rows * N.blocks, (t + 1) * N.chunk)):
+            acc = begin(u, N, work, positions)
+            even = positions[0] // LANES * LANES
+            acc = add_along(in_0, positions[2], out, positions[1], even, acc)
+            finish(in_K, out, N, positions, even, acc)
+    leave(positions)
+
+
 @loop(COLUMNS)
 def scan_columns(in_K, out, N):  # type: ignore[no-untyped-def]
     """Scan rows that lie across memory: a block of rows, which are neighbours, is scanned together."""
@@ -255,6 +277,7 @@ def search_columns(in_K, out, N):  # type: ignore[no-untyped-def]
 
 WIDE = 128  # number of neighbouring rows that one block scans together
 NARROW = 8  # with fewer neighbouring rows, each row is a separate chain of additions
+SUMMED = 1 << 16  # minimum length of rows that are cut, if running sums are computed in vectors
 FEW = 16  # with fewer rows than this, long rows are cut into blocks, so that all threads have work
 BLOCK = 4096  # elements per block of a long row
 BLOCKS = 256  # maximum number of blocks, because each block adds the totals of all earlier blocks
@@ -264,7 +287,10 @@ BLOCKS = 256  # maximum number of blocks, because each block adds the totals of 
 def accumulate(steps: CpuSteps, request: requests.Scan) -> None:
     (out,), operands = steps.outs, steps.operands
     reducer, compute, dim = request.reducer, request.compute, request.dim
-    across, numbers, units = scan_numbers(out, operands, dim, reducer.combine is not None and len(operands) == 1)
+    dense = all(x.layout.strides[dim] == 1 for x in (out, *operands))
+    summed = dense and reducer.adds and compute == np.float64 and all(map(is_plain, (out, *operands)))
+    shortest = SUMMED if summed else 2 * BLOCK if reducer.combine is not None and len(operands) == 1 else 0
+    across, numbers, units = scan_numbers(out, operands, dim, shortest)
     numbers |= {"compute": compute, "cost": reducer.scalar.cost}
     name = reducer.scalar.name
     if across:
@@ -272,7 +298,6 @@ def accumulate(steps: CpuSteps, request: requests.Scan) -> None:
         words = Late(scan_words, (reducer, compute, len(operands), across))
         steps.run(scan_columns, *operands, out, words=words, form=form, **numbers)
         return
-    dense = all(x.layout.strides[dim] == 1 for x in (out, *operands))
     work, dtype = out, as_dtype(compute)
     if units:
         work, one = steps.work((units,), dtype), operands[0].layout.strides[dim] == 1
@@ -280,26 +305,33 @@ def accumulate(steps: CpuSteps, request: requests.Scan) -> None:
         steps.run(carry, *operands, work, words=words, form=name + "1" * one, **{**numbers, "tasks": units})
     dtypes = (*[x.dtype for x in operands], dtype, out.dtype)  # `work` is any memory if no row is cut
     words = Late(scan_words, (reducer, compute, len(operands), dense))
-    steps.run(scan_rows, *operands, work, out, words=words, form=name + "1" * dense, dtypes=dtypes, **numbers)
+    template = sum_rows if summed else scan_rows
+    steps.run(template, *operands, work, out, words=words, form=name + "1" * dense, dtypes=dtypes, **numbers)
 
 
 @serves(CpuBackend, requests.RunningExtreme)
 def running_extreme(steps: CpuSteps, request: requests.RunningExtreme) -> None:
     (*wanted, positions), (a,), better, dim = steps.outs, steps.operands, request.better, request.dim
     values = wanted[0] if wanted else steps.work(a.shape, a.dtype)
-    across, numbers, _ = scan_numbers(positions, (a, values), dim, False)
+    across, numbers, _ = scan_numbers(positions, (a, values), dim)
     dense = all(x.layout.strides[dim] == 1 for x in (positions, a, values))
     template, form = (search_columns, "_" + across) if across else (search_rows, "1" * dense)
     numbers |= {"words": Late(search_words, (better, a.dtype, across or dense)), "compute": a.dtype.compute}
     steps.run(template, a, values, positions, form=better.name + form, **numbers)
 
 
-def scan_numbers(out: Spec, operands: Sequence[Spec], dim: int, cut: bool) -> tuple[str, dict[str, Any], int]:
+def is_plain(x: Spec) -> bool:
+    """Return whether `sum_rows` reads or writes elements of this dtype."""
+    return x.dtype is float32 or x.dtype is float64
+
+
+def scan_numbers(out: Spec, operands: Sequence[Spec], dim: int, shortest: int = 0) -> tuple[str, dict[str, Any], int]:
     """Return (dense, tasks and numbers, blocks) of a scan.
 
     dense: if neighbouring rows are scanned together, for each operand "1" if its stride between the rows is 1,
     otherwise "s"; "" for rows that are scanned one by one.
-    blocks: the number of blocks into which each row is divided; 0 for whole rows.
+    blocks: the number of blocks into which each row is divided; 0 for whole rows.  Rows of `shortest` elements and more
+    are divided if there are few; 0 for none.
     """
     n, layouts = out.shape[dim], [x.layout for x in (out, *operands)]
     steps = [layout.strides[dim] for layout in layouts]
@@ -314,7 +346,7 @@ def scan_numbers(out: Spec, operands: Sequence[Spec], dim: int, cut: bool) -> tu
         }  # fmt: skip
         return "".join("1" if s[-1] == 1 else "s" for s in strides[1:]), numbers, 0
     rows = prod(dims)
-    block, blocks = pieces(n, max(BLOCK, n // BLOCKS)) if cut and rows < FEW and n >= 2 * BLOCK else (n, 1)
+    block, blocks = pieces(n, max(BLOCK, n // BLOCKS)) if shortest and rows < FEW and n >= shortest else (n, 1)
     # Four chains run together, so the units of a task are a multiple of four.
     chunk = max(4, CHUNK // block // 4 * 4)
     numbers = {

@@ -1,8 +1,9 @@
-"""The register tile of depthwise convolutions: sums of products of vectors, whose lanes are channels.
+"""Loops over lanes of vectors: the register tile of depthwise convolutions, and running sums along memory.
 
-In a depthwise convolution no element is shared between channels, so the tile of `tile.py` does not apply.  This tile
-sums products of vectors; the elements of both operands are found through tables of offsets.  For the outputs, rows are
-outputs and the sum is over taps; for the gradient of the weight, rows are taps and the sum is over outputs.
+The tile has sums of products of vectors, whose lanes are channels.  In a depthwise convolution no element is shared
+between channels, so the tile of `tile.py` does not apply.  The elements of both operands are found through tables of
+offsets.  For the outputs, rows are outputs and the sum is over taps; for the gradient of the weight, rows are taps and
+the sum is over outputs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
 
-from minigrad.kernels.cpu.emitting import I64, pointer
+from minigrad.kernels.cpu.emitting import I32, I64, Vectors, pointer
 from minigrad.kernels.cpu.tile import Tile
 
 
@@ -92,3 +93,76 @@ def python_lanes(lanes: int) -> Callable[..., None]:
         c[positions] = c[positions] + total if add else total
 
     return lane_tile
+
+
+def sums_along(lanes: int) -> Callable[..., float]:
+    """Return the function add_along(x, at, z, to, count, total), which returns total + the sum of x[at : at + count].
+
+    It stores the sums up to each element in z[to : to + count].  count is a multiple of `lanes`.  x and z are arrays of
+    float32 or float64; the sums are float64.
+    """
+    if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
+        return python_sums
+
+    @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+    def add_along(typingctx, x, at, z, to, count, total):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+            source, target = (builder.gep(pointer(context, builder, sig, args, k), [args[k + 1]]) for k in (0, 2))
+            return loop_of_sums(Vectors(builder, "float64", lanes), source, target, args[4], args[5])
+
+        n = types.intp
+        return types.float64(x, n, z, n, n, types.float64), codegen
+
+    made: Callable[..., float] = add_along
+    return made
+
+
+def loop_of_sums(emit: Vectors, source: Any, target: Any, count: Any, total: Any) -> Any:
+    """Emit the loop over vectors, and return the last sum.
+
+    The sums of a vector's first lanes are made in log2(lanes) steps, which add the vector shifted by 1, 2, 4 ... lanes:
+    G. E. Blelloch, "Prefix sums and their applications", 1990, section 1.2.  Only the addition of the total waits for
+    the previous vector, so a vector takes as long as one element in a loop over elements.
+    """
+    builder, lanes = emit.builder, emit.lanes
+    start, entry = emit.spread(total), builder.block
+    body, done = builder.append_basic_block("vector"), builder.append_basic_block("done")
+    builder.cbranch(builder.icmp_signed(">", count, I64(0)), body, done)
+    builder.position_at_end(body)
+    i, carried = builder.phi(I64), builder.phi(emit.vector)
+    kind = ir.VectorType(source.type.pointee, lanes).as_pointer()
+    x = builder.load(builder.bitcast(builder.gep(source, [i]), kind), align=4)
+    sums = builder.fpext(x, emit.vector) if x.type.element != emit.vector.element else x
+    step = 1
+    while step < lanes:
+        order = [lanes] * step + list(range(lanes - step))  # lane `lanes` is the first zero
+        sums = builder.fadd(sums, shuffled(builder, sums, emit.zero, order))
+        step *= 2
+    result = builder.fadd(sums, carried)
+    cell = builder.gep(target, [i])
+    kind = ir.VectorType(cell.type.pointee, lanes)
+    value = builder.fptrunc(result, kind) if kind.element != emit.vector.element else result
+    builder.store(value, builder.bitcast(cell, kind.as_pointer()), align=4)
+    following = builder.fadd(carried, shuffled(builder, sums, emit.zero, [lanes - 1] * lanes))
+    further = builder.add(i, I64(lanes))
+    for phi, before, after in ((i, I64(0), further), (carried, start, following)):
+        phi.add_incoming(before, entry)
+        phi.add_incoming(after, body)
+    builder.cbranch(builder.icmp_signed("<", further, count), body, done)
+    builder.position_at_end(done)
+    last = builder.phi(emit.vector)
+    last.add_incoming(start, entry)
+    last.add_incoming(following, body)
+    return builder.extract_element(last, I32(0))
+
+
+def shuffled(builder: Any, x: Any, y: Any, order: list[int]) -> Any:
+    """Return the lanes of two vectors in another order."""
+    return builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(order)), order))
+
+
+def python_sums(x, at, z, to, count, total):  # type: ignore[no-untyped-def]
+    """Add the elements one after the other, as `add_along` does with fewer roundings."""
+    sums = total + np.cumsum(x[at : at + count], dtype=np.float64)
+    z[to : to + count] = sums
+    return sums[-1] if count else total

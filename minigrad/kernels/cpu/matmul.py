@@ -69,8 +69,8 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
     depth then.  The blocks of a column are consecutive tasks, so a thread packs a block once.  rowwise: whether the
     blocks of a row are consecutive tasks.  c, cm, cn: offset of c, its steps along rows and columns.
 
-    turned: the number of elements of a block if the transpose of the product is written; then mode is 0, and the inner
-    dim is whole.
+    turned: the number of elements of a block if the transpose of the product is written; then mode is 0 or 2, and the
+    inner dim is whole.
     mode: 0 for out = alpha * product, 1 to add the product to out, 2 to add beta * c.  If the inner dim is divided, out
     has a matrix for each piece, and `add_pieces` combines them.
     """
@@ -127,7 +127,7 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
             target = turned
             start = -i0 * wide - j0
             pitch = wide
-        if mode == 2:
+        if mode == 2 and not N.turned:
             for i in range(i0, i1):
                 row = out[z + i * cols + j0 : z + i * cols + j1]
                 q = pc + i * N.cm + j0 * N.cn
@@ -140,7 +140,7 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
                         row[j] = T(beta * c[q + j * N.cn])
         for k0 in range(piece * deep, min(length, (piece + 1) * deep), part):
             depth = min(part, min(length, (piece + 1) * deep) - k0)
-            more = k0 > piece * deep or mode > 0
+            more = k0 > piece * deep or (mode > 0 and not N.turned)
             for j in range(j0, j1, NR):
                 w = min(NR, cols - j)
                 right = pb + j // NR * N.panel + k0 * bk
@@ -157,6 +157,10 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
         if N.turned:
             at = N.to + (batch * cols + j0) * rows + i0
             transpose_copy(turned, 0, wide, 1, out, at, rows, 1, i1 - i0, j1 - j0)
+            for j in range(j0, j1 if mode == 2 else j0):
+                row = out[at + (j - j0) * rows : at + (j - j0) * rows + i1 - i0]
+                for i in range(i1 - i0):
+                    row[i] = T(row[i] + beta * c[pc + (i0 + i) * N.cm + j * N.cn])
         FOLLOW()
     leave(panels)
     leave(turned)

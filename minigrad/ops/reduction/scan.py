@@ -79,7 +79,7 @@ def running_line(acc, x, factor):
 
 
 LOWEST = -math.inf  # the value for an empty sum: log(0)
-SUM = declared(running_sum, "zero", order="sum")
+SUM = declared(running_sum, "zero", order="sum", linear=True)
 PRODUCT = declared(running_product, "one", order="sum")
 LOG = declared(running_log, "lowest", combine=running_log)
 # Imaginary parts are determined up to 2*pi, so the order of additions decides about them; this is PyTorch's order.
