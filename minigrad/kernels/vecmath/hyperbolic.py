@@ -1,10 +1,10 @@
 """sinh, cosh, tanh and their inverses.
 
 With x = n*ln(2) + r, sinh and cosh are sums of 2**n and 2**-n times sinh(r) and cosh(r), which are short polynomials.
-This needs no division, and there is no cancellation near 0, because n is 0 there.  tanh is 1 - 2/(exp(2x) + 1) where
-that loses no accuracy, otherwise a polynomial.  The inverses are logarithms of sums: log1p if the sum is near 1, or log
-in float64 registers for float32; the forms are those of J.-M. Muller, "Elementary Functions", 3rd edition 2016, chapter
-2.  The polynomials are minimax fits by the algorithm of Remez.
+This needs no division, and there is no cancellation near 0, because n is 0 there.  tanh is 1 - 2e/(1 + e) with e =
+exp(-2x) where that loses no accuracy, otherwise a polynomial.  The inverses are logarithms of sums: log1p if the sum is
+near 1, or log in float64 registers for float32; the forms are those of J.-M. Muller, "Elementary Functions", 3rd
+edition 2016, chapter 2.  The polynomials are minimax fits by the algorithm of Remez.
 """
 
 import math
@@ -16,6 +16,10 @@ LN2 = 0.6931471805599453
 SINH_HIGH_32, SINH_HIGH_64 = 89.7, 710.8
 NEGLIGIBLE = 60.0  # the n from which adding 2**-n does not change 2**n
 TANH_SPLIT = 0.6
+TANH_END_32, TANH_END_64 = 9.1, 19.1  # from here on, exp(-2x) is less than half of the last bit of 1
+TWICE_LOG2E = 2.8853900817779268
+# 1.5 * 2**(mantissa bits) + the bias of the exponent
+TO_BIASED_32, TO_BIASED_64 = 12582912.0 + 127, 6755399441055744.0 + 1023
 
 # (sinh(r) - r) / r**3 and (cosh(r) - 1) / r**2 in r**2 on |r| <= ln(2)/2, relative errors below 2**-26 and 2**-64
 SINH_32 = (
@@ -94,8 +98,15 @@ def tanh(x):
     a = abs(x)
     z = a * a
     p = horner(z, TANH)
-    y = 1.0 - 2.0 / (exp(a + a) + 1.0)
-    return math.copysign(a + a * (z * p) if a < TANH_SPLIT else y, x)
+    # exp(-2a) as in `exp`, without its special cases: the result is 1 from TANH_END on
+    w = TANH_END if a > TANH_END else a
+    t = TO_BIASED - w * TWICE_LOG2E
+    n = t - TO_BIASED
+    r = -(w + w) - n * LN2_HI
+    r = r - n * LN2_LO
+    q = horner(r, EXP)
+    e = ((q * (r * r) + r) + 1.0) * U(T(t).view(U) << MANTISSA).view(T)
+    return math.copysign(a + a * (z * p) if a < TANH_SPLIT else 1.0 - (e + e) / (1.0 + e), x)
 
 
 def asinh_32(x):
