@@ -134,3 +134,18 @@ def test_a_device_that_serves_neither_makes_them_of_products() -> None:
             whole = np.triu(a) if upper else np.tril(a)
             whole = np.where(np.eye(3), 1.0, whole) if unit else whole
             np.testing.assert_allclose(whole @ x.reshape(2, 3, 2), b)
+
+
+@pytest.mark.parametrize(("n", "k"), [(63, 70), (64, 5), (65, 129), (130, 3), (200, 64)])
+@pytest.mark.parametrize("upper", [False, True])
+def test_large_triangular_systems_are_solved_by_blocks(n: int, k: int, upper: bool) -> None:
+    rng = np.random.default_rng(n)
+    matrix = (np.triu if upper else np.tril)(rng.standard_normal((n, n)) / n) + 2 * np.eye(n)
+    right = rng.standard_normal((n, k))
+    for unit in (False, True):
+        system = matrix - np.diag(np.diag(matrix)) + np.eye(n) if unit else matrix
+        for a in (mg.tensor(matrix), mg.tensor(matrix.T.copy()).T):
+            found = mg.linalg.solve_triangular(a, mg.tensor(right), upper=upper, unitriangular=unit)
+            np.testing.assert_allclose(found.numpy(), np.linalg.solve(system, right), rtol=1e-9, atol=1e-10)
+            pair = mg.linalg.solve_triangular(mg.stack([a, a]), mg.tensor(right), upper=upper, unitriangular=unit)
+            np.testing.assert_allclose(pair[1].numpy(), found.numpy(), rtol=1e-9, atol=1e-10)

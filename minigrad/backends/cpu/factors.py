@@ -24,6 +24,7 @@ import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps, run_matrices
+from minigrad.backends.steps import Value
 from minigrad.core import requests
 from minigrad.kernels.cpu.matmul import less
 from minigrad.kernels.fields import Fields, loop
@@ -137,40 +138,63 @@ def cholesky(in_0, values, out, N):  # type: ignore[no-untyped-def]
     leave(column)
 
 
-@loop(Fields("n k upper unit rank", "sizes[rank]", "offset row col strides[rank]"))
+SIDES = 64  # right-hand sides of a task: few rows of them fit the first-level cache
+ROWS = 64  # rows of a triangular system that are solved together, if it is the only one
+
+
+@loop(
+    Fields("n k parts upper unit rank", "sizes[rank]", "offset row col strides[rank]"), helpers=(less,),
+    fastmath=("contract",),
+)  # fmt: skip
 def solve(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
-    """Solve a triangular system with m right-hand sides; a task is one matrix.
+    """Solve a triangular system with m right-hand sides; a task is one of the `parts` of a matrix, SIDES of them.
 
     The rows of the result are computed one after the other: from each, the products with the earlier rows are
-    subtracted.
+    subtracted, eight rows at a time.  The rows are dense while they are computed: far apart, they would share a few
+    sets of a cache.
     """
     n = N.n
     m = N.k
+    factors = workspace(8, T)
+    x = workspace(n * min(SIDES, m), T)
     for u in range(first, last):
-        rest = u
+        rest = u // N.parts
+        left = u % N.parts * SIDES
+        w = min(SIDES, m - left)
         at = N.offset[1]
-        p = N.offset[2]
+        p = N.offset[2] + left * N.col[2]
+        to = N.offset[0] + rest * n * m + left
         walk(rest, N.sizes, at=N.strides[1], p=N.strides[2])
-        to = N.offset[0] + u * n * m
         for t in range(n):
             i = n - 1 - t if N.upper else t
-            z = out[to + i * m : to + (i + 1) * m]
-            for c in range(m):
+            z = x[i * w : (i + 1) * w]
+            for c in range(w):
                 z[c] = in_1[p + i * N.row[2] + c * N.col[2]]
-            for s in range(t):
+            even = t // 8 * 8
+            for s in range(0, even, 8):
+                j = n - 8 - s if N.upper else s
+                for k in range(8):
+                    factors[k] = in_0[at + i * N.row[1] + (j + k) * N.col[1]]
+                less(z, x[j * w : (j + 8) * w], 0, w, factors)
+            for s in range(even, t):
                 j = n - 1 - s if N.upper else s
                 f = in_0[at + i * N.row[1] + j * N.col[1]]
-                y = out[to + j * m : to + (j + 1) * m]
-                for c in range(m):
+                y = x[j * w : (j + 1) * w]
+                for c in range(w):
                     z[c] -= f * y[c]
             if not N.unit:
                 d = in_0[at + i * N.row[1] + i * N.col[1]]
                 if d == T(0):  # Numba raises an error for a complex number divided by 0
-                    for c in range(m):
+                    for c in range(w):
                         z[c] = z[c] * (T(1).real / d.real)
                 else:
-                    for c in range(m):
+                    for c in range(w):
                         z[c] = z[c] / d
+            y = out[to + i * m : to + i * m + w]
+            for c in range(w):
+                y[c] = z[c]
+    leave(factors)
+    leave(x)
 
 
 def reflect(x, n, rows, start, v, tau, w):  # type: ignore[no-untyped-def]
@@ -273,8 +297,27 @@ def factor_cholesky(steps: CpuSteps, request: requests.Cholesky) -> None:
 
 @serves(CpuBackend, requests.SolveTriangular)
 def solve_triangular(steps: CpuSteps, request: requests.SolveTriangular) -> None:
-    n, k = steps.outs[0].shape[-2:]
-    run_matrices(steps, solve, steps.outs, cost=n, n=n, k=k, upper=request.upper, unit=request.unit)
+    (out,), (a, b) = steps.outs, steps.operands
+    n, k = out.shape[-2:]
+    if n > ROWS and len(out.shape) == 2:
+        solve_by_blocks(steps, request, out, a, b)
+        return
+    parts = -(-k // SIDES)
+    run_matrices(steps, solve, steps.outs, parts, cost=n, n=n, k=k, parts=parts, upper=request.upper, unit=request.unit)
+
+
+def solve_by_blocks(steps: CpuSteps, request: requests.SolveTriangular, out: Value, a: Value, b: Value) -> None:
+    """Add the steps that compute ROWS rows of a solution at a time, after a product with those before."""
+    n = out.shape[0]
+    starts = range(0, n, ROWS)
+    for start in reversed(starts) if request.upper else starts:
+        count = min(ROWS, n - start)
+        known = (start + count, n - start - count) if request.upper else (0, start)
+        rows, left, right = out.at(0, start, count), a.at(0, start, count), b.at(0, start, count)
+        if known[1]:
+            steps.ask(requests.Product(-1, 1), rows, left.at(1, *known), out.at(0, *known), right)
+            right = rows
+        steps.ask(request, rows, left.at(1, start, count), right)
 
 
 @serves(CpuBackend, requests.LU)
