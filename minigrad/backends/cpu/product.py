@@ -31,7 +31,7 @@ COLLIDING, ALIGNED = 4096, 16
 AHEAD = 3 << 20
 MANY_COLUMNS = 256  # minimum number of columns for which it packs dense rows of the left operand
 GATHERED = 1 << 19  # maximum size in bytes of a block of the right operand that each thread packs (decision 107)
-FAR = 1 << 28  # minimum number of multiply-adds for `wide_tile`: smaller products find most of their operands in caches
+FAR = 1 << 32  # minimum number of bytes of multiply-adds for `wide_tile`: others find most of their operands in caches
 SHALLOW = 128  # maximum length of the inner dim of a block for `wide_tile`
 COPIED = 8 << 20  # bytes of operands that are copied together
 PAIRED = 32  # minimum number of rows, of columns and of inner elements for products of bfloat16 in pairs
@@ -81,8 +81,8 @@ def way_of(p: Problem, dtype: DType, dims: int) -> str:
 
 def is_far(p: Problem, dtype: DType) -> bool:
     """Return whether a product uses `wide_tile`, and packs both operands (decision 107)."""
-    work, columns = p.m * p.n * p.k, p.ak != 1 and p.m * p.k * dtype.itemsize > AHEAD
-    large = min(p.m, p.n) > 4 * FEW and (work >= FAR / 4 if columns else work >= FAR and p.n >= MANY_COLUMNS)
+    work, columns = work_of(p, dtype) // p.batches, p.ak != 1 and p.m * p.k * dtype.itemsize > AHEAD
+    large = min(p.m, p.n) > 4 * FEW and (work >= FAR / 8 if columns else work >= FAR and p.n >= MANY_COLUMNS)
     return large and dtype.is_float and "avx512f" in features() and not is_zen()
 
 
