@@ -47,7 +47,7 @@ def page(folder: Path) -> str:
 
 
 def comparison(folder: Path) -> list[str]:
-    """Return the table of the README: typical rows by kind of processor, then the means."""
+    """Return the table of the README: typical rows by kind of processor, then the means of the rows that all have."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"), reverse=True)]
     lines = [
         f"| PyTorch's time / minigrad's time | {' | '.join(kind['processor'] for kind in found)} |",
@@ -55,7 +55,8 @@ def comparison(folder: Path) -> list[str]:
     ]
     ratios = [{row["row"]: row["ratio"] for row in kind["rows"]} for kind in found]
     lines += [f"| {name} | {' | '.join(f'{kind[name]:.2f}' for kind in ratios)} |" for name in TYPICAL]
-    every = [[ratio for ratio in kind.values() if ratio] for kind in ratios]
+    common = [name for name, ratio in ratios[0].items() if ratio and all(kind.get(name) for kind in ratios)]
+    every = [[kind[name] for name in common] for kind in ratios]
     slower = [sum(ratio < 1 for ratio in kind) for kind in every]
     lines.append(
         f"| geometric mean of {len(every[0])} rows | {' | '.join(f'{geometric_mean(k):.2f}' for k in every)} |"
