@@ -95,7 +95,8 @@ def is_turned(p: Problem, dtype: DType, mr: int, nr: int, least: int = 0) -> boo
     other = p.turned()
     packed, left = packed_elements(p, dtype), packed_elements(other, dtype)
     pays = left + p.m * p.n // 2 < packed and packed - left > least
-    return pays and not is_far(p, dtype) and blocks_of(other, mr, nr)[2] >= p.k
+    high, wide, deep = blocks_of(other, mr, nr)
+    return pays and not is_far(p, dtype) and deep >= p.k and high * wide * dtype.itemsize <= 2 * GATHERED
 
 
 def gather_size(p: Problem, dtype: DType, wide: int, deep: int) -> int:
