@@ -303,7 +303,7 @@ def solve_triangular(steps: CpuSteps, request: requests.SolveTriangular) -> None
         solve_by_blocks(steps, request, out, a, b)
         return
     parts = -(-k // SIDES)
-    run_matrices(steps, solve, steps.outs, parts, cost=n, n=n, k=k, parts=parts, upper=request.upper, unit=request.unit)
+    run_matrices(steps, solve, steps.outs, cost=n, n=n, k=k, parts=parts, upper=request.upper, unit=request.unit)
 
 
 def solve_by_blocks(steps: CpuSteps, request: requests.SolveTriangular, out: Value, a: Value, b: Value) -> None:

@@ -156,10 +156,8 @@ def kind_of(elements: int, tasks: int, cost: int = 1) -> str:
     return "brief" if elements * cost < GIL_LIMIT else "alone"
 
 
-def run_matrices(
-    steps: CpuSteps, template: Callable[..., Any], dense: Sequence[Spec], each_in: int = 1, **options: Any
-) -> None:  # fmt: skip
-    """Add the step of a loop over a batch of matrices; a task is one of them, or one of its parts.
+def run_matrices(steps: CpuSteps, template: Callable[..., Any], dense: Sequence[Spec], **options: Any) -> None:
+    """Add the step of a loop over a batch of matrices; a task is one of them, or one of its `parts`.
 
     dense: the results that have numbers, of which the loop reads only the offset.
     """
@@ -168,4 +166,5 @@ def run_matrices(
     for layout in [x.layout for x in steps.operands]:
         *strides, row, col = layout.strides
         each.append((layout.offset, row, col, tuple(strides)))
-    steps.run(template, *steps.operands, *steps.outs, tasks=prod(batch) * each_in, each=each, sizes=batch, **options)
+    tasks = prod(batch) * options.get("parts", 1)
+    steps.run(template, *steps.operands, *steps.outs, tasks=tasks, each=each, sizes=batch, **options)

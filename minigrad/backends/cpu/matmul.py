@@ -256,8 +256,10 @@ def _tiled_product(
     dtype = out.dtype
     far = is_far(p, dtype) and not paired
     mr, nr = tile_size(dtype, far)
-    grows = c is not None and c.spec is out.spec and factors[1] == _bits(1, 1, dtype)[1]  # the result is added to c
-    turned = not (paired or after or grows or part) and is_turned(p, dtype, mr, nr)
+    accumulates = (
+        c is not None and c.spec is out.spec and factors[1] == _bits(1, 1, dtype)[1]
+    )  # the result is added to c
+    turned = not (paired or after or accumulates or part) and is_turned(p, dtype, mr, nr)
     if turned:
         p, a, b = p.turned(), b, a
     high, wide, deep = blocks_of(p, mr, nr)
@@ -284,7 +286,7 @@ def _tiled_product(
         form = f"{after.chain.scalar.name[:NAME]}_{after.steps}{form}"
         options = {"words": Late(following_words, (after.chain, after.steps, dtype, far)), "each": after.groups(p.n)}
     sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
-    mode = PRODUCT if c is None or pieces > 1 else ADDED if grows else MIXED
+    mode = PRODUCT if c is None or pieces > 1 else ADDED if accumulates else MIXED
     steps.run(
         template, a, b, out if c is None else c, *others, sums, form=form, **options,
         tasks=p.batches * -(-p.m // high) * -(-p.n // wide) * pieces, numel=work_of(p, dtype) // WORK,
@@ -319,7 +321,7 @@ def following_words(chain: Chain, steps: str, dtype: DType, far: bool) -> dict[s
     chain: the function.  steps: the strides of its other operands along a row.  far: whether the tile is the wide one.
     """
     words = {f"STEP_{k}": step for k, step in enumerate(steps)} | elements_of(steps)
-    return words | {"F": Macro(chain.macro(dtype.compute))} | {"FAR": far, "FACTOR": factor_text(dtype)}
+    return words | {"F": Macro(chain.macro(dtype.compute)), "FACTOR": factor_text(dtype), "FAR": far}
 
 
 def dense_like(layout: Layout) -> Layout:

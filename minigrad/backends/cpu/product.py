@@ -11,7 +11,7 @@ from typing import Any
 from minigrad.backends.shared import Problem
 from minigrad.core.dtype import DType, bfloat16
 from minigrad.core.layout import Layout
-from minigrad.kernels.cpu.processor import features, is_zen, multiplies_pairs
+from minigrad.kernels.cpu.processor import has_wide_tile, is_zen, multiplies_pairs
 
 TASKS = 16  # number of blocks into which a result is divided, for any number of threads
 ROWS = 128  # rows per task: this part of the left operand fits the second-level cache
@@ -83,7 +83,7 @@ def is_far(p: Problem, dtype: DType) -> bool:
     """Return whether a product uses `wide_tile`, and packs both operands (decision 107)."""
     work, columns = work_of(p, dtype) // p.batches, p.ak != 1 and p.m * p.k * dtype.itemsize > AHEAD
     large = min(p.m, p.n) > 4 * FEW and (work >= FAR / 8 if columns else work >= FAR and p.n >= MANY_COLUMNS)
-    return large and dtype.is_float and "avx512f" in features() and not is_zen()
+    return large and dtype.is_float and has_wide_tile()
 
 
 def is_turned(p: Problem, dtype: DType, mr: int, nr: int, least: int = 0) -> bool:

@@ -88,6 +88,11 @@ def tuning() -> str:
     return "-prefer-256-bit" if {"avx512f", "avx512vbmi2"} <= features() else ""
 
 
+def has_wide_tile() -> bool:
+    """Return whether `wide_tile` differs from `tile_shape`."""
+    return "avx512f" in features() and not is_zen()
+
+
 def wide_tile(dtype: str) -> tuple[int, int, int]:
     """Return the shape of the tile for products whose operands do not fit the second-level cache, as `tile_shape` does.
 
@@ -95,7 +100,7 @@ def wide_tile(dtype: str) -> tuple[int, int, int]:
     multiply-adds, one of two vectors 10 per 16.
     """
     lanes, rows, vectors = tile_shape(dtype)
-    return lanes, rows, 3 if "avx512f" in features() and not is_zen() else vectors
+    return lanes, rows, 3 if has_wide_tile() else vectors
 
 
 def tile_shape(dtype: str, known: frozenset[str] | None = None) -> tuple[int, int, int]:
