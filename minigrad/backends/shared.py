@@ -75,7 +75,7 @@ class Problem:
         self.steps = [(*left, self.am), (*right, 0), (*added, self.cm), (*result, self.om)]
         self.m = 1
 
-    def turned(self) -> Problem:
+    def transposed(self) -> Problem:
         """Return the product of the transposed operands in reverse order, whose result is the transpose."""
         result = copy(self)
         result.m, result.n, result.a, result.b = self.n, self.m, self.b, self.a

@@ -9,7 +9,7 @@ from compiled_dtypes import ALL
 from numpy.lib.stride_tricks import as_strided
 
 from minigrad.backends.cpu import product
-from minigrad.backends.cpu.product import DEPTH, PACKED, Panels, Problem, is_inner_products, is_turned
+from minigrad.backends.cpu.product import DEPTH, PACKED, Panels, Problem, is_inner_products, pays_transposed
 from minigrad.backends.cpu.texts import tile_size
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
@@ -198,7 +198,7 @@ def test_large_copies_are_made_part_by_part_with_the_same_bits(m, n, k, turned, 
     monkeypatch.setattr(product, "PACKED_LEFT", 1 << 10)
     monkeypatch.setattr(product, "PACKED", 1 << 10)
     monkeypatch.setattr(product, "GATHERED", 0)
-    monkeypatch.setattr("minigrad.backends.cpu.matmul.is_turned", lambda *args: False)
+    monkeypatch.setattr("minigrad.backends.cpu.matmul.pays_transposed", lambda *args: False)
     a = Layout.contiguous((k, m)).transpose(0, 1)
     b = Layout.contiguous((n, k)).transpose(0, 1) if turned else Layout.contiguous((k, n))
     x, y, z = (rng.standard_normal(size).astype(np.float32) for size in (m * k, k * n, n))
@@ -367,8 +367,8 @@ def test_few_rows_by_a_large_transposed_weight_are_made_as_the_transpose(left, n
     b, out = Layout.contiguous((n, k)).transpose(0, 1), Layout.contiguous((m, n), 3)
     c = ADDED[name]((m, n))
     tile = tile_size(f32)
-    assert is_turned(Problem(out, a, b, c), f32, *tile)
-    assert not is_turned(Problem(out, a, Layout.contiguous((k, n)), c), f32, *tile)
+    assert pays_transposed(Problem(out, a, b, c), f32, *tile)
+    assert not pays_transposed(Problem(out, a, Layout.contiguous((k, n)), c), f32, *tile)
     x, y, w = (whole_numbers(layout.span()[1], f32, -2, 3) for layout in (a, b, c))
     buffer = np.full(out.numel + 6, 7, np.float32)
     specs = [Spec(layout, f32) for layout in (out, a, b, c)]

@@ -20,13 +20,13 @@ from minigrad.backends.cpu.product import (
     Panels,
     blocks_of,
     depth_of,
-    gather_size,
     is_far,
     is_packed,
     is_packed_left,
     is_paired,
-    is_turned,
     part_of,
+    pays_transposed,
+    thread_panels,
     vector_blocks,
     way_of,
     work_of,
@@ -92,7 +92,7 @@ def is_one_pass(out: Spec, operands: Sequence[Spec]) -> bool:
     if not plain or way_of(problem, out.dtype, len(out.shape)) != "tiles":
         return False
     tile = tile_size(out.dtype, is_far(problem, out.dtype))
-    return blocks_of(problem, *tile)[2] >= problem.k and not is_turned(problem, out.dtype, *tile, WORTH)
+    return blocks_of(problem, *tile)[2] >= problem.k and not pays_transposed(problem, out.dtype, *tile, WORTH)
 
 
 def add_product(
@@ -134,7 +134,7 @@ def add_product(
         problem.part_rows()
     if way in ("rows", "vector"):
         _vector_product(steps, problem, (out, a, b, c), factors)
-    elif way == "parts" and not is_turned(problem, dtype, *tile_size(dtype)):
+    elif way == "parts" and not pays_transposed(problem, dtype, *tile_size(dtype)):
         _by_depth(steps, depth_of(problem, dtype), (out, a, b, c), alpha, beta)
     else:
         _tiled_product(steps, problem, (out, a, b, c), factors, part)
@@ -259,13 +259,13 @@ def _tiled_product(
     accumulates = (
         c is not None and c.spec is out.spec and factors[1] == _bits(1, 1, dtype)[1]
     )  # the result is added to c
-    turned = not (paired or after or accumulates or part) and is_turned(p, dtype, mr, nr)
-    if turned:
-        p, a, b = p.turned(), b, a
+    transposed = not (paired or after or accumulates or part) and pays_transposed(p, dtype, mr, nr)
+    if transposed:
+        p, a, b = p.transposed(), b, a
     high, wide, deep = blocks_of(p, mr, nr)
     left = right = None
-    gather = 0 if paired else gather_size(p, dtype, wide, deep)
-    if paired or (is_packed(p, dtype) and not gather):
+    panels = 0 if paired else thread_panels(p, dtype, wide, deep)
+    if paired or (is_packed(p, dtype) and not panels):
         right = Panels(p, nr, paired=paired)
         b = _packed(steps, right, b, far)
     if paired or is_packed_left(p, dtype):
@@ -275,7 +275,7 @@ def _tiled_product(
     pieces = -(-length // deep)
     alpha, beta = factors if pieces == 1 else _bits(1, 0, dtype)
     a_from, lift, am, ak = (0, left.panel, 1, mr) if left else (p.a, mr * p.am, p.am, p.ak)
-    b_from, panel, bk = (0, right.panel, nr) if right else (p.b, nr * p.k, nr) if gather else (p.b, nr, p.bk)
+    b_from, panel, bk = (0, right.panel, nr) if right else (p.b, nr * p.k, nr) if panels else (p.b, nr, p.bk)
     ahead = lift if am == 1 and (far or p.m * p.k * dtype.itemsize > AHEAD) else 0
     options: dict[str, Any] = {"words": {"PAIRED": paired, "FAR": far, "FACTOR": factor_text(dtype)}}
     template: Callable[..., Any] = matmul.multiply
@@ -293,8 +293,8 @@ def _tiled_product(
         rows=p.m, cols=p.n, length=length, high=high, wide=wide, deep=deep,
         part=part or part_of(deep, SHALLOW if far else DEPTH), to=p.out if pieces == 1 else 0,
         a=a_from, lift=lift, am=am, ak=ak, ahead=ahead, b=b_from, panel=panel, bk=bk, across=p.bn, inward=p.bk,
-        whole=right is not None or gather > 0, gather=gather, turned=high * wide * turned,
-        rowwise=far and not gather and p.n % wide > 0,
+        whole=right is not None or panels > 0, thread_panels=panels, transposed=high * wide * transposed,
+        rowwise=far and not panels and p.n % wide > 0,
         c=p.c, cm=p.cm, cn=p.cn, mode=mode, batches=p.batches, alpha=alpha, beta=beta, sizes=p.sizes,
         c_steps=p.steps[2],
         a_steps=left.steps if left else p.steps[0], b_steps=right.steps if right else p.steps[1],

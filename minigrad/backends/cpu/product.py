@@ -86,20 +86,20 @@ def is_far(p: Problem, dtype: DType) -> bool:
     return large and dtype.is_float and has_wide_tile()
 
 
-def is_turned(p: Problem, dtype: DType, mr: int, nr: int, least: int = 0) -> bool:
+def pays_transposed(p: Problem, dtype: DType, mr: int, nr: int, least: int = 0) -> bool:
     """Return whether to compute the transpose, because enough fewer elements would be packed then.
 
     The tasks transpose their blocks of the result, each of which has the whole inner dim.  least: how many fewer
     elements are packed at least.
     """
-    other = p.turned()
+    other = p.transposed()
     packed, left = packed_elements(p, dtype), packed_elements(other, dtype)
     pays = left + p.m * p.n // 2 < packed and packed - left > least
     high, wide, deep = blocks_of(other, mr, nr)
     return pays and not is_far(p, dtype) and deep >= p.k and high * wide * dtype.itemsize <= 2 * GATHERED
 
 
-def gather_size(p: Problem, dtype: DType, wide: int, deep: int) -> int:
+def thread_panels(p: Problem, dtype: DType, wide: int, deep: int) -> int:
     """Return the number of elements of a block of the right operand if threads pack it for their tasks; otherwise 0.
 
     wide, deep: columns and depth of a task.  A thread packs a block once for all its tasks on these columns, into

@@ -28,8 +28,8 @@ from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.pasting import Part
 
 NUMBERS = (
-    "rows cols length high wide deep part to a lift am ak ahead b panel bk across inward whole gather turned rowwise "
-    "c cm cn mode batches rank alpha beta"
+    "rows cols length high wide deep part to a lift am ak ahead b panel bk across inward whole thread_panels "
+    "transposed rowwise c cm cn mode batches rank alpha beta"
 )
 LISTS = "sizes[rank] a_steps[rank] b_steps[rank] c_steps[rank]"
 MULTIPLY = Fields(NUMBERS, LISTS)
@@ -64,13 +64,13 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
     The matrices are rows x length and length x cols.  high, wide, deep: the size of a task.  part: the depth of a tile.
     to: offset of out.  a, lift, am, ak: offset of a, its steps from tile to tile, along rows and along the depth.
     ahead: lift, or 0 if the tile should not request the next tile of a.  b, panel, bk: offset of b, its steps from
-    panel to panel and along the depth.  whole: whether a whole panel may be read, because b is packed.  gather: the
-    number of elements of a block of b, if the threads pack b; across, inward: its steps along columns and along the
+    panel to panel and along the depth.  whole: whether a whole panel may be read, because b is packed.  thread_panels:
+    the number of elements of a block of b, if the threads pack b; across, inward: its steps along columns and along the
     depth then.  The blocks of a column are consecutive tasks, so a thread packs a block once.  rowwise: whether the
     blocks of a row are consecutive tasks.  c, cm, cn: offset of c, its steps along rows and columns.
 
-    turned: the number of elements of a block if the transpose of the product is written; then mode is 0 or 2, and the
-    inner dim is whole.
+    transposed: the number of elements of a block if the transpose of the product is written; then mode is 0 or 2, and
+    the inner dim is whole.
     mode: 0 for out = alpha * product, 1 to add the product to out, 2 to add beta * c.  If the inner dim is divided, out
     has a matrix for each piece, and `add_pieces` combines them.
     """
@@ -93,8 +93,8 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
     across = (cols + wide - 1) // wide
     pieces = (length + deep - 1) // deep
     whole = N.batches * rows * cols
-    panels = workspace(N.gather, b.dtype)
-    turned = workspace(N.turned, T)
+    panels = workspace(N.thread_panels, b.dtype)
+    transposed = workspace(N.transposed, T)
     packed = packed_from = -1
     for task in range(first, last):
         piece = task % pieces
@@ -112,7 +112,7 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
         walk(rest, N.sizes, pa=N.a_steps, pb=N.b_steps, pc=N.c_steps)
         z = N.to + batch * rows * cols + piece * whole
         y = b
-        if N.gather:
+        if N.thread_panels:
             y = panels
             if packed != pb or packed_from != j0:
                 packed, packed_from = pb, j0
@@ -123,11 +123,11 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
         target = out
         start = z
         pitch = cols
-        if N.turned:
-            target = turned
+        if N.transposed:
+            target = transposed
             start = -i0 * wide - j0
             pitch = wide
-        if mode == 2 and not N.turned:
+        if mode == 2 and not N.transposed:
             for i in range(i0, i1):
                 row = out[z + i * cols + j0 : z + i * cols + j1]
                 q = pc + i * N.cm + j0 * N.cn
@@ -140,7 +140,7 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
                         row[j] = T(beta * c[q + j * N.cn])
         for k0 in range(piece * deep, min(length, (piece + 1) * deep), part):
             depth = min(part, min(length, (piece + 1) * deep) - k0)
-            more = k0 > piece * deep or (mode > 0 and not N.turned)
+            more = k0 > piece * deep or (mode > 0 and not N.transposed)
             for j in range(j0, j1, NR):
                 w = min(NR, cols - j)
                 right = pb + j // NR * N.panel + k0 * bk
@@ -154,16 +154,16 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
                     tile(
                         a, left, am, ak, y, right, bk, read, target, to, pitch, depth, h, w, alpha, more, ahead, q, pace
                     )
-        if N.turned:
+        if N.transposed:
             at = N.to + (batch * cols + j0) * rows + i0
-            transpose_copy(turned, 0, wide, 1, out, at, rows, 1, i1 - i0, j1 - j0)
+            transpose_copy(transposed, 0, wide, 1, out, at, rows, 1, i1 - i0, j1 - j0)
             for j in range(j0, j1 if mode == 2 else j0):
                 row = out[at + (j - j0) * rows : at + (j - j0) * rows + i1 - i0]
                 for i in range(i1 - i0):
                     row[i] = T(row[i] + beta * c[pc + (i0 + i) * N.cm + j * N.cn])
         FOLLOW()
     leave(panels)
-    leave(turned)
+    leave(transposed)
 
 
 def follow():  # type: ignore[no-untyped-def]
