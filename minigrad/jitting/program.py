@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from minigrad.backends import registry
 from minigrad.backends.base import Backend
 from minigrad.backends.launch import Launch, Part
+from minigrad.core.allocator import Key
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
@@ -264,12 +265,14 @@ class RecordingBackend(Backend):
         return Storage(current().new(numel, dtype, "temporary", self.device), dtype, device, NO_ALLOCATOR, numel)
 
     def maker(self, numel: int, dtype: DType, device: Device) -> Callable[[], Storage]:
-        memory = Memory(max(1, numel), dtype, "temporary", None, self.device)
+        memory, key = Memory(max(1, numel), dtype, "temporary", None, self.device), Key.of(0, numel)
 
         def make() -> Storage:
             slot = Slot(numel, dtype, self.device)
             current().memory[slot.number] = memory
-            return Storage(slot, dtype, device, NO_ALLOCATOR, numel)
+            storage = Storage(slot, dtype, device, NO_ALLOCATOR)
+            storage.key = key
+            return storage
 
         return make
 

@@ -68,10 +68,14 @@ class Tape(TapeLists):
         if fusion is not None:
             self.items, self.repeats = fusion.items, fusion.repeats
         self.checks = defaultdict(list)
-        known: dict[int, str] | None = {} if len({memory.device for memory in program.memory.values()}) < 2 else None
-        self.kinds = [self.kind(item, known) for item in self.items]
-        self.usual: dict[int, Executable] | None = None if known is None else {}
-        self.launches = [self.flat(k, item) for k, item in enumerate(self.items)]
+        self.usual: dict[int, Executable] | None = None
+        origins = [id(None if isinstance(item, HostCall) else item.launch.origin) for item in self.items]
+        if len({memory.device for memory in program.memory.values()}) < 2:  # launches of one origin are of one kind
+            known = {origin: self.kind(item) for origin, item in dict(zip(origins, self.items)).items()}
+            self.kinds, self.usual = [known[origin] for origin in origins], {}
+        else:
+            self.kinds = [self.kind(item) for item in self.items]
+        self.launches = [self.flat(k, item, origin) for k, (item, origin) in enumerate(zip(self.items, origins))]
         runs = [run for kind, run in self.groups() for run in (self.lists_of(run) if kind == "list" else [run])]
         self.read = self.adjoin(runs)
         self.arrange_temporaries(self.uses())
@@ -79,12 +83,15 @@ class Tape(TapeLists):
         self.lists: list[LaunchList] = []
         self.steps: list[Any] = [step for run in runs for step in self.bound(run)]
 
-    def flat(self, k: int, item: Item | HostCall) -> list[Step]:
-        """Return the steps of a launch on the slots of the program; a launch that Python runs names no temporaries."""
+    def flat(self, k: int, item: Item | HostCall, origin: int) -> list[Step]:
+        """Return the steps of a launch on the slots of the program; a launch that Python runs names no temporaries.
+
+        origin: the identity of its origin.
+        """
         if isinstance(item, HostCall):
             return []
         launch, to = item.launch, item.slots
-        if self.usual and (sole := self.usual.get(id(launch.origin))):
+        if self.usual and (sole := self.usual.get(origin)):
             return [Step(sole, to, *launch.numbers())]
         if self.kinds[k] == "python":
             return [launch.steps[0]._replace(slots=to)] if launch.steps else []
@@ -95,7 +102,7 @@ class Tape(TapeLists):
         elif self.usual is not None and len(launch.origin.steps) == 1 and not launch.temporaries:
             kernel, own, _, same = launch.origin.steps[0]
             if own == USUAL[: len(to)] and same is None:
-                self.usual[id(launch.origin)] = kernel
+                self.usual[origin] = kernel
         return [
             Step(kernel, to if own == USUAL[: len(to)] else tuple([to[slot] for slot in own]), numbers)
             for (kernel, own, _, same), numbers in zip(launch.origin.steps, launch.numbers())
@@ -113,22 +120,14 @@ class Tape(TapeLists):
 
     # ---- steps
 
-    def kind(self, item: Item | HostCall, known: dict[int, str] | None) -> str:
-        """Return what runs an item: a "table" of the CPU, a "list" of another device, "python" or the "host".
-
-        known: the kinds of launches by identity; None if the program uses several devices.
-        """
+    def kind(self, item: Item | HostCall) -> str:
+        """Return what runs an item: a "table" of the CPU, a "list" of another device, "python" or the "host"."""
         if isinstance(item, HostCall):
             return "host"
-        kind = None if known is None else known.get(id(item.launch.origin))
-        if kind is None:
-            device = device_of(item, self.program)
-            kind = "list" if device is not CPU and can_be_listed(item) else "python"
-            if device is CPU and not python_runs(item) and all(self.memory(slot).device is CPU for slot in item.slots):
-                kind = "table"
-            if known is not None:
-                known[id(item.launch.origin)] = kind
-        return kind
+        device = device_of(item, self.program)
+        if device is CPU and not python_runs(item) and all(self.memory(slot).device is CPU for slot in item.slots):
+            return "table"
+        return "list" if device is not CPU and can_be_listed(item) else "python"
 
     def groups(self) -> list[tuple[str, list[int]]]:
         """Return runs of items, by index, that one function could run, each with its kind."""

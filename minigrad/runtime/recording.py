@@ -223,7 +223,8 @@ def user_line(skip: int = 0) -> str | None:
     frame = sys._getframe(1 + skip)
     while frame is not None:
         if frame.f_globals.get("__name__", "")[:9] != "minigrad.":  # half the time of `startswith`
-            return f"{cell_of(frame.f_code.co_filename)}:{frame.f_lineno}"
+            file = frame.f_code.co_filename
+            return f"{cell_of(file) if 'IPython' in sys.modules else file}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return None
 

@@ -269,3 +269,17 @@ def test_tensors_without_elements_are_inverted_and_solved() -> None:
     A = mg.zeros(0, 4, 0, 2, device="reference")
     assert mg.linalg.tensorinv(A).shape == (0, 2, 0, 4)
     assert mg.linalg.tensorsolve(A, mg.zeros(0, 4, device="reference")).shape == (0, 2)
+
+
+@pytest.mark.parametrize(("m", "n"), [(64, 64), (65, 65), (70, 200), (200, 70), (193, 193)])
+def test_large_matrices_are_factored_by_blocks(m: int, n: int) -> None:
+    matrix = np.random.default_rng(m).standard_normal((m, n))
+    for a in (mg.tensor(matrix), mg.tensor(matrix.T.copy()).T, mg.tensor(matrix + 1j * matrix[::-1])):
+        P, L, U = linalg.lu(a)
+        np.testing.assert_allclose((P.to(a.dtype) @ L @ U).numpy(), a.numpy(), atol=1e-12)
+        LU, pivots = linalg.lu_factor(mg.stack([a, a]))  # a batch is not divided
+        np.testing.assert_allclose(linalg.lu_factor(a)[0].numpy(), LU[1].numpy(), atol=1e-11)
+        assert linalg.lu_factor(a)[1].tolist() == pivots[0].tolist()
+    singular = mg.tensor(matrix)
+    singular[:, 66:] = 0
+    assert (linalg.lu(singular)[2][min(m, 66) :, 66:] == 0).all()

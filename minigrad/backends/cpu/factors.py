@@ -30,70 +30,90 @@ from minigrad.kernels.cpu.matmul import less
 from minigrad.kernels.fields import Fields, loop
 
 
-@loop(
-    Fields("m n rank", "sizes[rank]", "offset row col strides[rank]"), helpers=(less,), fastmath=("contract",)
-)  # fmt: skip
+@loop(Fields("m n rank", "sizes[rank]", "offset row col strides[rank]"), helpers=(less,), fastmath=("contract",))
 def lu(in_0, out, pivots, order, N):  # type: ignore[no-untyped-def]
     """Factor each matrix; a task is one matrix.  `out` receives both triangles.
 
     pivots: the row with which each step exchanges its row.  order: for each row of the result, its row in the operand.
+    x has the columns one after the other: the search for a pivot, the divisions and the updates then run along memory.
+    They are farther apart than their length: a power of 2 would place them in a few sets of a cache.  The indices of
+    elements are unsigned, because signed indices are tested for wrapping around.
     """
     m = N.m
     n = N.n
     steps = min(m, n)
+    pitch = m + 16
+    x = workspace(pitch * n, T)
     for u in range(first, last):
         rest = u
+        to = N.offset[0]
         at = N.offset[3]
-        walk(rest, N.sizes, at=N.strides[3])
-        to = N.offset[0] + u * m * n
+        walk(rest, N.sizes, to=N.strides[0], at=N.strides[3])
         rows = order[N.offset[2] + u * m : N.offset[2] + (u + 1) * m]
         for i in range(m):
             rows[i] = i
-            z = out[to + i * n : to + (i + 1) * n]
             for c in range(n):
-                z[c] = in_0[at + i * N.row[3] + c * N.col[3]]
+                x[np.uint64(c * pitch + i)] = in_0[np.uint64(at + i * N.row[3] + c * N.col[3])]
         for start in range(0, steps, 8):
             stop = min(steps, start + 8)
             for j in range(start, stop):
+                below = x[j * pitch + j + 1 : j * pitch + m]
+                pivot = x[j * pitch + j]
                 p = j
-                best = abs(out[to + j * n + j].real) + abs(out[to + j * n + j].imag)
-                for i in range(j + 1, m):
-                    x = abs(out[to + i * n + j].real) + abs(out[to + i * n + j].imag)
-                    if x > best:
-                        best = x
-                        p = i
+                best = abs(pivot.real) + abs(pivot.imag)
+                for i in range(len(below)):
+                    size = abs(below[i].real) + abs(below[i].imag)
+                    if size > best:
+                        best = size
+                        p = i + j + 1
                 pivots[N.offset[1] + u * steps + j] = p
                 if p != j:
                     rows[j], rows[p] = rows[p], rows[j]
-                    y = out[to + j * n : to + (j + 1) * n]
-                    z = out[to + p * n : to + (p + 1) * n]
-                    for c in range(n):
-                        y[c], z[c] = z[c], y[c]
-                y = out[to + j * n : to + j * n + stop]
-                pivot = y[j] if y[j] != T(0) else T(1)
-                for i in range(j + 1, m):
-                    z = out[to + i * n : to + i * n + stop]
-                    f = z[j] / pivot
-                    z[j] = f
-                    for c in range(j + 1, stop):
-                        z[c] -= f * y[c]
-            for i in range(start + 1, stop):
-                z = out[to + i * n + stop : to + (i + 1) * n]
-                for j in range(start, i):
-                    y = out[to + j * n + stop : to + (j + 1) * n]
-                    f = out[to + i * n + j]
-                    for c in range(n - stop):
-                        z[c] -= f * y[c]
-            if stop < n:  # a block of fewer than eight columns has no rows below it
-                y = out[to + start * n : to + stop * n]
-                for i in range(stop, m):
-                    less(
-                        out[to + i * n + stop : to + (i + 1) * n],
-                        y,
-                        stop,
-                        n,
-                        out[to + i * n + start : to + i * n + stop],
-                    )
+                    for c in range(0, n * pitch, pitch):
+                        k, q = np.uint64(c + j), np.uint64(c + p)
+                        x[k], x[q] = x[q], x[k]
+                    pivot = x[j * pitch + j]
+                pivot = pivot if pivot != T(0) else T(1)
+                for i in range(len(below)):
+                    below[i] = below[i] / pivot
+                for c in range(j + 1, stop):
+                    z = x[c * pitch + j + 1 : c * pitch + m]
+                    f = x[c * pitch + j]
+                    for i in range(len(below)):
+                        z[i] -= below[i] * f
+            for c in range(stop, n):
+                z = x[c * pitch : c * pitch + m]
+                for j in range(start, stop):
+                    f = z[j]
+                    for i in range(j + 1, stop):
+                        z[np.uint64(i)] -= x[np.uint64(j * pitch + i)] * f
+                if stop < m:  # a block of fewer than eight columns has no rows below it
+                    less(z[stop:], x[start * pitch : stop * pitch], stop, pitch, z[start:stop])
+        for i in range(m):
+            for c in range(n):
+                out[np.uint64(to + i * N.row[0] + c)] = x[np.uint64(c * pitch + i)]
+    leave(x)
+
+
+@loop(Fields("n pitch start count out pivots order"), results=3)
+def exchange(out, pivots, order, N):  # type: ignore[no-untyped-def]
+    """Exchange rows of a matrix, outside of `count` columns from `start` on, as the factors of these columns state.
+
+    The rows of the factors begin at row `start`, too.
+    """
+    for u in range(first, last):
+        for j in range(N.start, N.start + N.count):
+            p = pivots[N.pivots + j] + N.start
+            pivots[N.pivots + j] = p
+            if p != j:
+                if N.start:  # the factors of the first columns wrote the order of all rows
+                    order[N.order + j], order[N.order + p] = order[N.order + p], order[N.order + j]
+                y = out[N.out + j * N.pitch : N.out + j * N.pitch + N.n]
+                z = out[N.out + p * N.pitch : N.out + p * N.pitch + N.n]
+                for c in range(N.start):
+                    y[c], z[c] = z[c], y[c]
+                for c in range(N.start + N.count, N.n):
+                    y[c], z[c] = z[c], y[c]
 
 
 @loop(Fields("n rank", "sizes[rank]", "offset row col strides[rank]"), helpers=(less,), fastmath=("contract",))
@@ -138,8 +158,9 @@ def cholesky(in_0, values, out, N):  # type: ignore[no-untyped-def]
     leave(column)
 
 
+PITCH = 16  # elements between the rows of a matrix: rows whose distance is a power of 2 would share few sets of a cache
 SIDES = 64  # right-hand sides of a task: few rows of them fit the first-level cache
-ROWS = 64  # rows of a triangular system that are solved together, if it is the only one
+ROWS = COLUMNS = 64  # rows of a triangular system, and columns of LU factors, that are computed together
 
 
 @loop(
@@ -163,8 +184,8 @@ def solve(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
         w = min(SIDES, m - left)
         at = N.offset[1]
         p = N.offset[2] + left * N.col[2]
-        to = N.offset[0] + rest * n * m + left
-        walk(rest, N.sizes, at=N.strides[1], p=N.strides[2])
+        to = N.offset[0] + left
+        walk(rest, N.sizes, to=N.strides[0], at=N.strides[1], p=N.strides[2])
         for t in range(n):
             i = n - 1 - t if N.upper else t
             z = x[i * w : (i + 1) * w]
@@ -190,7 +211,7 @@ def solve(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
                 else:
                     for c in range(w):
                         z[c] = z[c] / d
-            y = out[to + i * m : to + i * m + w]
+            y = out[to + i * N.row[0] : to + i * N.row[0] + w]
             for c in range(w):
                 y[c] = z[c]
     leave(factors)
@@ -322,8 +343,51 @@ def solve_by_blocks(steps: CpuSteps, request: requests.SolveTriangular, out: Val
 
 @serves(CpuBackend, requests.LU)
 def factor_lu(steps: CpuSteps, request: requests.LU) -> None:
-    m, n = steps.operands[0].shape[-2:]
-    run_matrices(steps, lu, steps.outs, cost=min(m, n), m=m, n=n)
+    (a,), shape = steps.operands, steps.operands[0].shape
+    m, n = shape[-2:]
+    if min(m, n) > COLUMNS and len(shape) == 2:
+        factor_by_blocks(steps, a)
+    else:
+        run_matrices(steps, lu, steps.outs, cost=min(m, n), m=m, n=n)
+
+
+def factor_by_blocks(steps: CpuSteps, a: Value) -> None:
+    """Add the steps that factor COLUMNS columns at a time, in a copy whose rows are PITCH elements farther apart.
+
+    The columns are halved again and again (Toledo, "Locality of reference in LU decomposition with partial pivoting",
+    1997): then most of the work is large products.
+    """
+    (result, pivots, order), (m, n) = steps.outs, a.shape
+    x = steps.work((m, n + PITCH), a.dtype).at(1, 0, n)
+    rows = steps.work((m,), order.dtype)
+
+    def update(start: int, end: int, right: int) -> None:
+        """Compute the rows of the factors from column `end` to `right`, and subtract the products from those below."""
+        factors, below = x.at(1, start, end - start), x.at(1, end, right - end)
+        top = below.at(0, start, end - start)
+        steps.ask(requests.SolveTriangular(upper=False, unit=True), top, factors.at(0, start, end - start), top)
+        if end < m:
+            rest = below.at(0, end, m - end)
+            steps.ask(requests.Product(-1, 1), rest, factors.at(0, end, m - end), top, rest)
+
+    def factor(start: int, end: int) -> None:
+        """Factor some columns, to which those before were applied."""
+        if end - start > COLUMNS:
+            middle = start + COLUMNS * -(-(end - start) // (2 * COLUMNS))
+            factor(start, middle)
+            update(start, middle, end)
+            factor(middle, end)
+            return
+        part = x.at(0, start, m - start).at(1, start, end - start)
+        own = pivots.at(0, start, end - start), rows.at(0, 0, m - start) if start else order
+        steps.ask(requests.LU(), (part, *own), part)
+        steps.run(exchange, x, pivots, order, n=n, pitch=n + PITCH, start=start, count=end - start)
+
+    steps.copy(x, a)
+    factor(0, min(m, n))
+    if n > m:
+        update(0, m, n)
+    steps.copy(result, x)
 
 
 @serves(CpuBackend, requests.QR)

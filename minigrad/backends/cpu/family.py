@@ -156,15 +156,15 @@ def kind_of(elements: int, tasks: int, cost: int = 1) -> str:
     return "brief" if elements * cost < GIL_LIMIT else "alone"
 
 
-def run_matrices(steps: CpuSteps, template: Callable[..., Any], dense: Sequence[Spec], **options: Any) -> None:
+def run_matrices(steps: CpuSteps, template: Callable[..., Any], outs: Sequence[Spec], **options: Any) -> None:
     """Add the step of a loop over a batch of matrices; a task is one of them, or one of its `parts`.
 
-    dense: the results that have numbers, of which the loop reads only the offset.
+    outs: the results that have numbers; those that are not matrices have an offset only.
     """
     batch = steps.operands[0].shape[:-2]
-    each = [(out.layout.offset, 0, 0, (0,) * len(batch)) for out in dense]
-    for layout in [x.layout for x in steps.operands]:
-        *strides, row, col = layout.strides
+    each = []
+    for layout in [x.layout for x in (*outs, *steps.operands)]:
+        *strides, row, col = layout.strides if layout.ndim == len(batch) + 2 else (*batch, 0, 0)
         each.append((layout.offset, row, col, tuple(strides)))
     tasks = prod(batch) * options.get("parts", 1)
     steps.run(template, *steps.operands, *steps.outs, tasks=tasks, each=each, sizes=batch, **options)
