@@ -8,16 +8,9 @@ from minigrad.nn.modules.derived import FromFunction
 __all__ = ["CosineSimilarity", "PairwiseDistance"]
 
 
-class PairwiseDistance(FromFunction, of=F.pairwise_distance):
+class PairwiseDistance(FromFunction, of=F.pairwise_distance, fields="p eps keepdim"):
     """Return the p-norm of x1 - x2 + eps along the last dim."""
 
-    p: float = 2.0
-    eps: float = 1e-6
-    keepdim: bool = False
 
-
-class CosineSimilarity(FromFunction, of=F.cosine_similarity):
+class CosineSimilarity(FromFunction, of=F.cosine_similarity, fields="dim eps"):
     """Return the cosine of the angle between vectors along `dim`; `eps` is the lower bound of their norms."""
-
-    dim: int = 1
-    eps: float = 1e-8

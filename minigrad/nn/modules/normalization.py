@@ -16,13 +16,8 @@ from minigrad.runtime.tensor import Tensor
 __all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
-class LocalResponseNorm(FromFunction, of=F.local_response_norm):
+class LocalResponseNorm(FromFunction, of=F.local_response_norm, fields="size alpha beta k"):
     """Divide by (k + alpha * mean of the squares of `size` neighboring channels) ** beta."""
-
-    size: int
-    alpha: float = 1e-4
-    beta: float = 0.75
-    k: float = 1.0
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

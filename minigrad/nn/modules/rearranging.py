@@ -54,38 +54,21 @@ class Unflatten(Module):
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
-class PixelShuffle(FromFunction, of=F.pixel_shuffle):
+class PixelShuffle(FromFunction, of=F.pixel_shuffle, fields="upscale_factor"):
     """Move channels to pixels: (N, C * r * r, H, W) becomes (N, C, H * r, W * r)."""
 
-    upscale_factor: int
 
-
-class PixelUnshuffle(FromFunction, of=F.pixel_unshuffle):
+class PixelUnshuffle(FromFunction, of=F.pixel_unshuffle, fields="downscale_factor"):
     """Move pixels to channels; this is the inverse of `PixelShuffle`."""
 
-    downscale_factor: int
 
-
-class ChannelShuffle(FromFunction, of=F.channel_shuffle):
+class ChannelShuffle(FromFunction, of=F.channel_shuffle, fields="groups"):
     """Interleave the channels: channel k of group g becomes channel g of group k."""
 
-    groups: int
 
-
-class Unfold(FromFunction, of=F.unfold):
+class Unfold(FromFunction, of=F.unfold, fields="kernel_size dilation padding stride"):
     """Return the windows of images as columns: (N, C * window, number of windows)."""
 
-    kernel_size: Any
-    dilation: Any = 1
-    padding: Any = 0
-    stride: Any = 1
 
-
-class Fold(FromFunction, of=F.fold):
+class Fold(FromFunction, of=F.fold, fields="output_size kernel_size dilation padding stride"):
     """Sum the windows of `Unfold` into images of size `output_size`."""
-
-    output_size: Any
-    kernel_size: Any
-    dilation: Any = 1
-    padding: Any = 0
-    stride: Any = 1

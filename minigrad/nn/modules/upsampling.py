@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.nn import functional as F
-from minigrad.nn.modules.derived import FromFunction, undefined
+from minigrad.nn.modules.derived import FromFunction
 from minigrad.runtime.tensor import Tensor
 
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 
 
-class Upsample(FromFunction, of=F.interpolate):
+class Upsample(FromFunction, of=F.interpolate, fields="size scale_factor mode align_corners recompute_scale_factor"):
     """Resize the dims after the channels to a given size or by a factor.
 
     size: Size of the result, without batch and channel dims.  Pass either `size` or `scale_factor`.
@@ -25,12 +25,6 @@ class Upsample(FromFunction, of=F.interpolate):
     (1, 1, 6, 6)
     """
 
-    size: Any = None
-    scale_factor: Any = None
-    mode: str = "nearest"
-    align_corners: bool | None = None
-    recompute_scale_factor: bool | None = None
-
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         factor = fields["scale_factor"]
         if factor is not None:
@@ -42,11 +36,8 @@ class Upsample(FromFunction, of=F.interpolate):
         return f"{name}={getattr(self, name)!r}, mode={self.mode!r}"
 
 
-class _Fixed(Upsample, of=undefined):
+class _Fixed(Upsample, fields="size scale_factor"):
     """Upsampling of 2-d images in one mode."""
-
-    size: Any = None
-    scale_factor: Any = None
 
     def forward(self, input: Tensor) -> Tensor:
         align = True if self.mode == "bilinear" else None
