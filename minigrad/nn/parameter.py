@@ -203,20 +203,11 @@ class UninitializedParameter(Uninitialized, Var):
 
     An optimizer may be created before: the object stays the same.
 
-    Parameters
-    ----------
-    requires_grad : bool, default True
-        Whether the parameter will require a gradient.
-    device, dtype : optional
-        Device and dtype of the future memory; by default the default device and the default float dtype.
+    requires_grad: Whether the parameter will require a gradient.
+    device and dtype: Device and dtype of the future memory; by default the default device and the default float dtype.
 
-    Raises
-    ------
-    StateError
-        At every op before `materialize`.
+    Raises StateError at every op before `materialize`.
 
-    Examples
-    --------
     >>> p = mg.nn.UninitializedParameter()
     >>> optimizer = mg.optim.SGD([p], lr=0.1)
     >>> p.materialize((2, 3))
