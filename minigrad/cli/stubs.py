@@ -15,6 +15,7 @@ from typing import Any
 import minigrad as mg
 from minigrad.declare.advice import Advised, Missing
 from minigrad.nn.modules.derived import FromFunction
+from minigrad.nn.modules.lazy import LazyModuleMixin
 from minigrad.runtime import tensor as module
 
 PATH = Path(module.__file__).with_name("attached.pyi")
@@ -77,7 +78,7 @@ def module_text(module: Any, name: str) -> str:
         elif isinstance(value, type(mg)):
             source, _, last = value.__name__.rpartition(".")
             lines.append(f"from {source} import {last} as {each}")
-        elif isinstance(value, type) and issubclass(value, FromFunction):
+        elif isinstance(value, type) and issubclass(value, (FromFunction, LazyModuleMixin)):
             functions.append(class_entry(value))
         elif isinstance(value, type) and value.__module__.startswith("minigrad."):
             original = value.__name__
@@ -97,7 +98,7 @@ def function_entry(name: str, function: Any) -> str:
 
 
 def class_entry(cls: Any) -> str:
-    """Return the stub of a layer that is derived from a function: its constructor, and its fields."""
+    """Return the stub of a layer that is derived from a function or from another layer: its fields and constructor."""
     parameters = list(inspect.signature(cls).parameters.values())
     fields = "".join(f"    {p.name}: {spelled(p.annotation)}\n" for p in parameters)
     head = f'\nclass {cls.__name__}(Module):\n    """{first_line(cls)}"""\n{fields}'

@@ -39,19 +39,6 @@ from minigrad.nn.modules.batchnorm import InstanceNorm3d as InstanceNorm3d
 from minigrad.nn.modules.recurrent import LSTM as LSTM
 from minigrad.nn.modules.cells import LSTMCell as LSTMCell
 from minigrad.nn.modules.normalization import LayerNorm as LayerNorm
-from minigrad.nn.modules.lazy import LazyBatchNorm1d as LazyBatchNorm1d
-from minigrad.nn.modules.lazy import LazyBatchNorm2d as LazyBatchNorm2d
-from minigrad.nn.modules.lazy import LazyBatchNorm3d as LazyBatchNorm3d
-from minigrad.nn.modules.lazy import LazyConv1d as LazyConv1d
-from minigrad.nn.modules.lazy import LazyConv2d as LazyConv2d
-from minigrad.nn.modules.lazy import LazyConv3d as LazyConv3d
-from minigrad.nn.modules.lazy import LazyConvTranspose1d as LazyConvTranspose1d
-from minigrad.nn.modules.lazy import LazyConvTranspose2d as LazyConvTranspose2d
-from minigrad.nn.modules.lazy import LazyConvTranspose3d as LazyConvTranspose3d
-from minigrad.nn.modules.lazy import LazyInstanceNorm1d as LazyInstanceNorm1d
-from minigrad.nn.modules.lazy import LazyInstanceNorm2d as LazyInstanceNorm2d
-from minigrad.nn.modules.lazy import LazyInstanceNorm3d as LazyInstanceNorm3d
-from minigrad.nn.modules.lazy import LazyLinear as LazyLinear
 from minigrad.nn.modules.linear import Linear as Linear
 from minigrad.nn.modules.loss import LinearCrossEntropyLoss as LinearCrossEntropyLoss
 from minigrad.nn.modules.module import Module as Module
@@ -381,6 +368,167 @@ class LPPool3d(Module):
     stride: builtins.int | Sequence[builtins.int] | None
     ceil_mode: builtins.bool
     def __init__(self, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> None: ...
+
+class LazyBatchNorm1d(Module):
+    """`BatchNorm1d` whose `num_features` is read from the first input."""
+    eps: builtins.float
+    momentum: builtins.float | None
+    affine: builtins.bool
+    track_running_stats: builtins.bool
+    device: Any
+    dtype: Any
+    bias: builtins.bool
+    def __init__(self, eps: builtins.float = ..., momentum: builtins.float | None = ..., affine: builtins.bool = ..., track_running_stats: builtins.bool = ..., device: Any = ..., dtype: Any = ..., *, bias: builtins.bool = ...) -> None: ...
+
+class LazyBatchNorm2d(Module):
+    """`BatchNorm2d` whose `num_features` is read from the first input."""
+    eps: builtins.float
+    momentum: builtins.float | None
+    affine: builtins.bool
+    track_running_stats: builtins.bool
+    device: Any
+    dtype: Any
+    bias: builtins.bool
+    def __init__(self, eps: builtins.float = ..., momentum: builtins.float | None = ..., affine: builtins.bool = ..., track_running_stats: builtins.bool = ..., device: Any = ..., dtype: Any = ..., *, bias: builtins.bool = ...) -> None: ...
+
+class LazyBatchNorm3d(Module):
+    """`BatchNorm3d` whose `num_features` is read from the first input."""
+    eps: builtins.float
+    momentum: builtins.float | None
+    affine: builtins.bool
+    track_running_stats: builtins.bool
+    device: Any
+    dtype: Any
+    bias: builtins.bool
+    def __init__(self, eps: builtins.float = ..., momentum: builtins.float | None = ..., affine: builtins.bool = ..., track_running_stats: builtins.bool = ..., device: Any = ..., dtype: Any = ..., *, bias: builtins.bool = ...) -> None: ...
+
+class LazyConv1d(Module):
+    """`Conv1d` whose `in_channels` is read from the first input."""
+    out_channels: builtins.int
+    kernel_size: Any
+    stride: Any
+    padding: Any
+    dilation: Any
+    groups: builtins.int
+    bias: builtins.bool
+    padding_mode: builtins.str
+    device: Any
+    dtype: Any
+    def __init__(self, out_channels: builtins.int, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: builtins.int = ..., bias: builtins.bool = ..., padding_mode: builtins.str = ..., device: Any = ..., dtype: Any = ...) -> None: ...
+
+class LazyConv2d(Module):
+    """`Conv2d` whose `in_channels` is read from the first input."""
+    out_channels: builtins.int
+    kernel_size: Any
+    stride: Any
+    padding: Any
+    dilation: Any
+    groups: builtins.int
+    bias: builtins.bool
+    padding_mode: builtins.str
+    device: Any
+    dtype: Any
+    def __init__(self, out_channels: builtins.int, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: builtins.int = ..., bias: builtins.bool = ..., padding_mode: builtins.str = ..., device: Any = ..., dtype: Any = ...) -> None: ...
+
+class LazyConv3d(Module):
+    """`Conv3d` whose `in_channels` is read from the first input."""
+    out_channels: builtins.int
+    kernel_size: Any
+    stride: Any
+    padding: Any
+    dilation: Any
+    groups: builtins.int
+    bias: builtins.bool
+    padding_mode: builtins.str
+    device: Any
+    dtype: Any
+    def __init__(self, out_channels: builtins.int, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: builtins.int = ..., bias: builtins.bool = ..., padding_mode: builtins.str = ..., device: Any = ..., dtype: Any = ...) -> None: ...
+
+class LazyConvTranspose1d(Module):
+    """`ConvTranspose1d` whose `in_channels` is read from the first input."""
+    out_channels: builtins.int
+    kernel_size: Any
+    stride: Any
+    padding: Any
+    output_padding: Any
+    groups: builtins.int
+    bias: builtins.bool
+    dilation: Any
+    padding_mode: builtins.str
+    device: Any
+    dtype: Any
+    def __init__(self, out_channels: builtins.int, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: builtins.int = ..., bias: builtins.bool = ..., dilation: Any = ..., padding_mode: builtins.str = ..., device: Any = ..., dtype: Any = ...) -> None: ...
+
+class LazyConvTranspose2d(Module):
+    """`ConvTranspose2d` whose `in_channels` is read from the first input."""
+    out_channels: builtins.int
+    kernel_size: Any
+    stride: Any
+    padding: Any
+    output_padding: Any
+    groups: builtins.int
+    bias: builtins.bool
+    dilation: Any
+    padding_mode: builtins.str
+    device: Any
+    dtype: Any
+    def __init__(self, out_channels: builtins.int, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: builtins.int = ..., bias: builtins.bool = ..., dilation: Any = ..., padding_mode: builtins.str = ..., device: Any = ..., dtype: Any = ...) -> None: ...
+
+class LazyConvTranspose3d(Module):
+    """`ConvTranspose3d` whose `in_channels` is read from the first input."""
+    out_channels: builtins.int
+    kernel_size: Any
+    stride: Any
+    padding: Any
+    output_padding: Any
+    groups: builtins.int
+    bias: builtins.bool
+    dilation: Any
+    padding_mode: builtins.str
+    device: Any
+    dtype: Any
+    def __init__(self, out_channels: builtins.int, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: builtins.int = ..., bias: builtins.bool = ..., dilation: Any = ..., padding_mode: builtins.str = ..., device: Any = ..., dtype: Any = ...) -> None: ...
+
+class LazyInstanceNorm1d(Module):
+    """`InstanceNorm1d` with parameters and running statistics, whose `num_features` is read from the first input."""
+    eps: builtins.float
+    momentum: builtins.float
+    affine: builtins.bool
+    track_running_stats: builtins.bool
+    device: Any
+    dtype: Any
+    bias: builtins.bool
+    def __init__(self, eps: builtins.float = ..., momentum: builtins.float = ..., affine: builtins.bool = ..., track_running_stats: builtins.bool = ..., device: Any = ..., dtype: Any = ..., *, bias: builtins.bool = ...) -> None: ...
+
+class LazyInstanceNorm2d(Module):
+    """`InstanceNorm2d` with parameters and running statistics, whose `num_features` is read from the first input."""
+    eps: builtins.float
+    momentum: builtins.float
+    affine: builtins.bool
+    track_running_stats: builtins.bool
+    device: Any
+    dtype: Any
+    bias: builtins.bool
+    def __init__(self, eps: builtins.float = ..., momentum: builtins.float = ..., affine: builtins.bool = ..., track_running_stats: builtins.bool = ..., device: Any = ..., dtype: Any = ..., *, bias: builtins.bool = ...) -> None: ...
+
+class LazyInstanceNorm3d(Module):
+    """`InstanceNorm3d` with parameters and running statistics, whose `num_features` is read from the first input."""
+    eps: builtins.float
+    momentum: builtins.float
+    affine: builtins.bool
+    track_running_stats: builtins.bool
+    device: Any
+    dtype: Any
+    bias: builtins.bool
+    def __init__(self, eps: builtins.float = ..., momentum: builtins.float = ..., affine: builtins.bool = ..., track_running_stats: builtins.bool = ..., device: Any = ..., dtype: Any = ..., *, bias: builtins.bool = ...) -> None: ...
+
+class LazyLinear(Module):
+    """Create a `Linear` whose `in_features` is the length of the last dim of the first input."""
+    out_features: builtins.int
+    bias: builtins.bool
+    device: Any
+    dtype: Any
+    def __init__(self, out_features: builtins.int, bias: builtins.bool = ..., device: Any = ..., dtype: Any = ...) -> None: ...
 
 class LeakyReLU(Module):
     """Return x for positive elements, and negative_slope * x for all other elements."""

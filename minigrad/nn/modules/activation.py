@@ -153,6 +153,8 @@ class PReLU(Module):
     device and dtype: Device and dtype of the parameter.
     """
 
+    _shown = "num_parameters"
+
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
@@ -165,9 +167,6 @@ class PReLU(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
-
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
 
 
 class Softsign(Activation, of=F.softsign):

@@ -188,7 +188,45 @@ class ModuleList(Row):
         return ModuleList([*self, *other])
 
 
-class ModuleDict(Module):
+class Table(Module):
+    """A module that is a dict: the common base of ModuleDict and ParameterDict."""
+
+    def _table(self) -> dict[str, Any]:
+        """Return a dict whose keys are those of the module, in their order."""
+        names: dict[str, Any] = self.__dict__[CHILDREN]
+        return names
+
+    def __len__(self) -> int:
+        return len(self._table())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._table()
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        for key in list(self):
+            del self[key]
+
+    def pop(self, key: Any) -> Any:
+        """Remove a key and return its value."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def __getitem__(self, key: Any) -> Any:
+        if key not in self:
+            raise KeyError(key)
+        return self.__dict__[str(key)]
+
+    def __delitem__(self, key: Any) -> None:
+        self[key]
+        delattr(self, str(key))
+
+
+class ModuleDict(Table):
     """Store modules in a dict, in insertion order, and register them as children.
 
     modules (mapping of str to Module, or iterable of pairs): Initial modules by name.
@@ -203,38 +241,8 @@ class ModuleDict(Module):
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key: str) -> Any:
-        if key not in self.__dict__[CHILDREN]:
-            raise KeyError(key)
-        return self.__dict__[key]
-
     def __setitem__(self, key: str, module: Module) -> None:
         self.register_module(key, module)
-
-    def __delitem__(self, key: str) -> None:
-        if key not in self.__dict__[CHILDREN]:
-            raise KeyError(key)
-        delattr(self, key)
-
-    def __len__(self) -> int:
-        return len(self.__dict__[CHILDREN])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.__dict__[CHILDREN])
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.__dict__[CHILDREN]
-
-    def clear(self) -> None:
-        """Remove all modules."""
-        for name in list(self):
-            del self[name]
-
-    def pop(self, key: str) -> Any:
-        """Remove the module with this name, and return it."""
-        module = self[key]
-        del self[key]
-        return module
 
     def keys(self) -> Any:
         """Return the names."""

@@ -21,6 +21,7 @@ class _Pad(Module):
 
     _dims: int
     _mode: str
+    _shown = "padding /"
 
     def __init_subclass__(cls, dims: int = 0, mode: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -34,12 +35,11 @@ class _Pad(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, self._mode)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
 
 class _ConstantPad(_Pad):
     """Padding with a value."""
+
+    _shown = "padding value"
 
     def __init__(self, padding: int | tuple[int, ...], value: float) -> None:
         super().__init__(padding)
@@ -48,18 +48,14 @@ class _ConstantPad(_Pad):
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "constant", self.value)
 
-    def extra_repr(self) -> str:
-        return f"padding={self.padding}, value={self.value}"
-
 
 class _ZeroPad(_ConstantPad):
     """Padding with zeros."""
 
+    _shown = "padding /"
+
     def __init__(self, padding: int | tuple[int, ...]) -> None:
         super().__init__(padding, 0.0)
-
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
 
 
 class ConstantPad1d(_ConstantPad, dims=1, mode="constant"):

@@ -20,15 +20,14 @@ class Flatten(Module):
     (2, 12)
     """
 
+    _shown = "start_dim end_dim"
+
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def forward(self, input: Tensor) -> Tensor:
         return input.flatten(self.start_dim, self.end_dim)
-
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
 class Unflatten(Module):
@@ -37,6 +36,8 @@ class Unflatten(Module):
     >>> mg.nn.Unflatten(1, (3, 4))(mg.zeros(2, 12)).shape
     (2, 3, 4)
     """
+
+    _shown = "dim unflattened_size"
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
@@ -49,9 +50,6 @@ class Unflatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return input.unflatten(self.dim, self.unflattened_size)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 class PixelShuffle(FromFunction, of=F.pixel_shuffle, fields="upscale_factor"):
