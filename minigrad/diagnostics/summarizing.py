@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from minigrad.api.page import Page, styled
+from minigrad.diagnostics.shown import aligned
 from minigrad.diagnostics.tape import in_time, in_units
 from minigrad.errors import DeclarationError
 from minigrad.kernels.store import running_time
@@ -85,12 +86,7 @@ class Summary(Page, Sequence[Row]):
         return f"{self.trainable:,} of {self.parameters:,} parameters are trained"
 
     def __str__(self) -> str:
-        table = [HEAD, *self._lines()]
-        widths = [max(len(row[k]) for row in table) for k in range(len(HEAD))]
-        texts = [
-            "  ".join([cell.ljust(w) if k < 2 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths))])
-            for row in table
-        ]
+        texts = aligned([HEAD, *self._lines()], 2)
         rule = "-" * len(texts[0])
         return "\n".join([texts[0], rule, *texts[1:-1], rule, texts[-1], self._note()])
 
