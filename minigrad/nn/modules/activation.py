@@ -13,14 +13,8 @@ from minigrad.nn.parameter import Parameter
 from minigrad.ops.creation import empty
 from minigrad.runtime.tensor import Tensor, describe
 
-__all__ = [
-    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
-    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d",
-    "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
-]  # fmt: skip
 
-
-class Activation(FromFunction):
+class _Activation(FromFunction):
     """An activation function; `repr` shows `inplace` only if it is True."""
 
     def extra_repr(self) -> str:
@@ -29,7 +23,7 @@ class Activation(FromFunction):
         return ", ".join(f"{name}={d[name]!r}" for name in names)
 
 
-class Threshold(Activation, of=F.threshold, fields="threshold value inplace"):
+class Threshold(_Activation, of=F.threshold, fields="threshold value inplace"):
     """Keep elements above a threshold, and replace all other elements by `value`.
 
     threshold: Elements that are greater than this value are kept.
@@ -41,14 +35,14 @@ class Threshold(Activation, of=F.threshold, fields="threshold value inplace"):
     """
 
 
-class ReLU(Activation, of=F.relu, fields="inplace"):
+class ReLU(_Activation, of=F.relu, fields="inplace"):
     """Return max(x, 0)."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, self.inplace)
 
 
-class RReLU(Activation, of=F.rrelu, fields="lower upper inplace"):
+class RReLU(_Activation, of=F.rrelu, fields="lower upper inplace"):
     """Multiply negative elements by a slope, which is random in training mode.
 
     In training mode, each negative element has its own slope, drawn uniformly between `lower` and `upper`.  In
@@ -61,7 +55,7 @@ class RReLU(Activation, of=F.rrelu, fields="lower upper inplace"):
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
-class Hardtanh(Activation, of=F.hardtanh, fields="min_val max_val inplace"):
+class Hardtanh(_Activation, of=F.hardtanh, fields="min_val max_val inplace"):
     """Limit elements to [min_val, max_val]; `min_value` and `max_value` are the older names of the bounds."""
 
     def __init__(
@@ -74,74 +68,74 @@ class Hardtanh(Activation, of=F.hardtanh, fields="min_val max_val inplace"):
         super().__init__(low, high, inplace)
 
 
-class ReLU6(Activation, of=F.relu6, fields="inplace"):
+class ReLU6(_Activation, of=F.relu6, fields="inplace"):
     """Return min(max(x, 0), 6)."""
 
 
-class Sigmoid(Activation, of=F.sigmoid):
+class Sigmoid(_Activation, of=F.sigmoid):
     """Return 1 / (1 + exp(-x))."""
 
 
-class Hardsigmoid(Activation, of=F.hardsigmoid, fields="inplace"):
+class Hardsigmoid(_Activation, of=F.hardsigmoid, fields="inplace"):
     """Return x / 6 + 1/2, limited to [0, 1]."""
 
 
-class Tanh(Activation, of=F.tanh):
+class Tanh(_Activation, of=F.tanh):
     """Return the hyperbolic tangent."""
 
 
-class SiLU(Activation, of=F.silu, fields="inplace"):
+class SiLU(_Activation, of=F.silu, fields="inplace"):
     """Return x * sigmoid(x), also called swish."""
 
 
-class Mish(Activation, of=F.mish, fields="inplace"):
+class Mish(_Activation, of=F.mish, fields="inplace"):
     """Return x * tanh(softplus(x))."""
 
 
-class Hardswish(Activation, of=F.hardswish, fields="inplace"):
+class Hardswish(_Activation, of=F.hardswish, fields="inplace"):
     """Return x * min(max(x + 3, 0), 6) / 6."""
 
 
-class ELU(Activation, of=F.elu, fields="alpha inplace"):
+class ELU(_Activation, of=F.elu, fields="alpha inplace"):
     """Return x for positive elements, and alpha * (exp(x) - 1) for all others."""
 
 
-class CELU(Activation, of=F.celu, fields="alpha inplace"):
+class CELU(_Activation, of=F.celu, fields="alpha inplace"):
     """Return max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)."""
 
 
-class SELU(Activation, of=F.selu, fields="inplace"):
+class SELU(_Activation, of=F.selu, fields="inplace"):
     """Return a scaled ELU that keeps mean 0 and variance 1 in deep networks.
 
     Source: Klambauer, Unterthiner, Mayr and Hochreiter, Self-normalizing neural networks, 2017.
     """
 
 
-class GLU(Activation, of=F.glu, fields="dim"):
+class GLU(_Activation, of=F.glu, fields="dim"):
     """Return the first half along `dim` times the sigmoid of the second half."""
 
 
-class GELU(Activation, of=F.gelu, fields="approximate"):
+class GELU(_Activation, of=F.gelu, fields="approximate"):
     """Return x times the standard normal distribution function at x; `approximate="tanh"` selects a faster formula."""
 
 
-class Hardshrink(Activation, of=F.hardshrink, fields="lambd"):
+class Hardshrink(_Activation, of=F.hardshrink, fields="lambd"):
     """Replace elements in [-lambd, lambd] by 0."""
 
 
-class LeakyReLU(Activation, of=F.leaky_relu, fields="negative_slope inplace"):
+class LeakyReLU(_Activation, of=F.leaky_relu, fields="negative_slope inplace"):
     """Return x for positive elements, and negative_slope * x for all other elements."""
 
 
-class LogSigmoid(Activation, of=F.logsigmoid):
+class LogSigmoid(_Activation, of=F.logsigmoid):
     """Return log(1 / (1 + exp(-x)))."""
 
 
-class Softplus(Activation, of=F.softplus, fields="beta threshold"):
+class Softplus(_Activation, of=F.softplus, fields="beta threshold"):
     """Return log(1 + exp(beta * x)) / beta, or x itself where beta * x is greater than the threshold."""
 
 
-class Softshrink(Activation, of=F.softshrink, fields="lambd"):
+class Softshrink(_Activation, of=F.softshrink, fields="lambd"):
     """Move elements by lambd towards 0; elements in [-lambd, lambd] become 0."""
 
 
@@ -169,19 +163,19 @@ class PReLU(Module):
         return F.prelu(input, self.weight)
 
 
-class Softsign(Activation, of=F.softsign):
+class Softsign(_Activation, of=F.softsign):
     """Return x / (1 + |x|)."""
 
 
-class Tanhshrink(Activation, of=F.tanhshrink):
+class Tanhshrink(_Activation, of=F.tanhshrink):
     """Return x - tanh(x)."""
 
 
-class Softmin(Activation, of=F.softmin, fields="dim"):
+class Softmin(_Activation, of=F.softmin, fields="dim"):
     """Return the softmax of -x along `dim`."""
 
 
-class Softmax(Activation, of=F.softmax, fields="dim"):
+class Softmax(_Activation, of=F.softmax, fields="dim"):
     """Return exp(x) divided by its sum along `dim`."""
 
 
@@ -197,5 +191,5 @@ class Softmax2d(Module):
         return F.softmax(input, -3)
 
 
-class LogSoftmax(Activation, of=F.log_softmax, fields="dim"):
+class LogSoftmax(_Activation, of=F.log_softmax, fields="dim"):
     """Return the logarithm of the softmax along `dim`."""

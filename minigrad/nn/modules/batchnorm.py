@@ -14,8 +14,6 @@ from minigrad.ops.creation import empty, ones, zeros
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
-
 
 class _NormBase(Module):
     """The state of a normalization: weight and bias per channel, running statistics, and the count of batches."""

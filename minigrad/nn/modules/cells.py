@@ -29,8 +29,6 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 # ---- one time step ---------------------------------------------------------------------------------------------------
 
 
-__all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
-
 State = tuple[Any, ...]  # the tensor h, and for an LSTM also c
 Weights = dict[str, Any]
 

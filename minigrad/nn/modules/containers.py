@@ -12,8 +12,6 @@ from minigrad.nn.modules.module import Module
 from minigrad.runtime.changes import changes
 from minigrad.runtime.tensor import describe
 
-__all__ = ["Identity", "ModuleDict", "ModuleList", "Sequential"]
-
 
 def position(container: Any, idx: Any) -> int:
     """Return an index of a container, counted from 0, or raise IndexOutOfRange."""
@@ -39,7 +37,7 @@ class Identity(Module):
         return input
 
 
-class Row(Module):
+class _Row(Module):
     """A module whose children are named "0", "1", ...: the common base of Sequential and ModuleList."""
 
     def _rename(self, modules: Iterable[Any]) -> Self:
@@ -105,7 +103,7 @@ class Row(Module):
         return self.extend(other)
 
 
-class Sequential(Row):
+class Sequential(_Row):
     """Call modules one after another, each with the result of the previous module.
 
     args (Module, or one dict of str to Module): The modules in order. The keys of a dict are used as names.
@@ -163,7 +161,7 @@ class Sequential(Row):
         return self._rename(self * other)
 
 
-class ModuleList(Row):
+class ModuleList(_Row):
     """Store modules in a list and register them as children.
 
     modules: Initial modules.
@@ -188,7 +186,7 @@ class ModuleList(Row):
         return ModuleList([*self, *other])
 
 
-class Table(Module):
+class _Dictionary(Module):
     """A module that is a dict: the common base of ModuleDict and ParameterDict."""
 
     def _table(self) -> dict[str, Any]:
@@ -226,7 +224,7 @@ class Table(Module):
         delattr(self, str(key))
 
 
-class ModuleDict(Table):
+class ModuleDict(_Dictionary):
     """Store modules in a dict, in insertion order, and register them as children.
 
     modules (mapping of str to Module, or iterable of pairs): Initial modules by name.

@@ -16,8 +16,6 @@ from minigrad.nn.parameter import Parameter
 from minigrad.ops.creation import empty
 from minigrad.runtime.tensor import Tensor
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
-
 MODES = ("zeros", "reflect", "replicate", "circular")
 
 

@@ -9,8 +9,6 @@ from minigrad.nn import functional as F
 from minigrad.nn.modules.derived import FromFunction
 from minigrad.runtime.tensor import Tensor
 
-__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
-
 
 class _DropoutNd(FromFunction, fields="p inplace"):
     """The common part of the dropouts: a function of (input, p, training, inplace)."""

@@ -13,8 +13,6 @@ from minigrad.ops.creation import empty
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
-__all__ = ["Embedding", "EmbeddingBag"]
-
 
 class _Table(Module):
     """A table (num_embeddings, embedding_dim) of rows; row `padding_idx` is initially 0 and receives no gradient."""

@@ -27,12 +27,6 @@ from minigrad.nn.parameter import Uninitialized, UninitializedBuffer, Uninitiali
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
-__all__ = [
-    "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
-    "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
-    "LazyInstanceNorm3d", "LazyLinear",
-]  # fmt: skip
-
 
 class LaterSignature:
     """The signature of the ordinary layer without its first parameter, and with the defaults of the lazy layer."""
@@ -40,7 +34,7 @@ class LaterSignature:
     def __get__(self, module: Any, cls: Any) -> inspect.Signature:
         if module is not None:
             return inspect.signature(module.forward)
-        if not issubclass(cls, Lazy):
+        if not issubclass(cls, _Lazy):
             return CallSignature().__get__(None, cls)
         parameters = list(inspect.signature(cls.cls_to_become).parameters.values())[1:]
         return inspect.Signature([p.replace(default=cls._defaults.get(p.name, p.default)) for p in parameters])
@@ -101,7 +95,7 @@ class LazyModuleMixin(Module):
             self.__class__ = self.cls_to_become
 
 
-class Lazy(LazyModuleMixin):
+class _Lazy(LazyModuleMixin):
     """Create the memory of a layer in the first call, when the size of the input is known.
 
     A subclass has the ordinary layer as its second base; this is the class that the module has after the first call.
@@ -166,7 +160,7 @@ class Lazy(LazyModuleMixin):
         del self._arguments
 
 
-class LazyLinear(Lazy, Linear, dim=-1):
+class LazyLinear(_Lazy, Linear, dim=-1):
     """Create a `Linear` whose `in_features` is the length of the last dim of the first input.
 
     >>> layer = mg.nn.LazyLinear(3)
@@ -179,7 +173,7 @@ def lazy(kind: Any, dim: int = 1, **defaults: Any) -> Any:
     """Return the lazy class of a layer, whose size is that of a dim of its input; `defaults` replace its own."""
     more = " with parameters and running statistics," if defaults else ""
     text = f"`{kind.__name__}`{more} whose `{kind._sizes[0][1]}` is read from the first input."
-    return type(f"Lazy{kind.__name__}", (Lazy, kind), {"__doc__": text, "__module__": __name__}, dim=dim, **defaults)
+    return type(f"Lazy{kind.__name__}", (_Lazy, kind), {"__doc__": text, "__module__": __name__}, dim=dim, **defaults)
 
 
 LazyConv1d, LazyConv2d, LazyConv3d = lazy(Conv1d, -2), lazy(Conv2d, -3), lazy(Conv3d, -4)

@@ -12,8 +12,6 @@ from minigrad.nn.parameter import Parameter
 from minigrad.ops.creation import empty
 from minigrad.runtime.tensor import Tensor
 
-__all__ = ["Bilinear", "Linear"]
-
 
 class Linear(Module):
     """Return x @ weight.T + bias.

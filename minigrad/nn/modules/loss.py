@@ -1,4 +1,4 @@
-"""Losses: functions that measure the difference between a result and its target.
+"""Losses: functions that measure the difference between a result and its target; and distances of vectors.
 
 `reduction` is "mean", "sum" or "none", which returns one loss per element.  `size_average` and `reduce` are its older
 names.
@@ -15,17 +15,17 @@ from minigrad.core.roles import Number
 from minigrad.errors import warn
 from minigrad.nn import functional as F
 from minigrad.nn.modules.derived import FromFunction, undefined
-from minigrad.nn.modules.distance import PairwiseDistance
 from minigrad.nn.modules.linear import Linear
 from minigrad.nn.modules.module import Module
 from minigrad.runtime.tensor import Tensor
 
-__all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
-    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss",
-    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss",
-    "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
-]  # fmt: skip
+
+class PairwiseDistance(FromFunction, of=F.pairwise_distance, fields="p eps keepdim"):
+    """Return the p-norm of x1 - x2 + eps along the last dim."""
+
+
+class CosineSimilarity(FromFunction, of=F.cosine_similarity, fields="dim eps"):
+    """Return the cosine of the angle between vectors along `dim`; `eps` is the lower bound of their norms."""
 
 
 def _base(

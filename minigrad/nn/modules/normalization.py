@@ -13,8 +13,6 @@ from minigrad.nn.parameter import Parameter
 from minigrad.ops.creation import empty
 from minigrad.runtime.tensor import Tensor
 
-__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
-
 
 class LocalResponseNorm(FromFunction, of=F.local_response_norm, fields="size alpha beta k"):
     """Divide by (k + alpha * mean of the squares of `size` neighboring channels) ** beta."""

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from minigrad.errors import DeclarationError
-from minigrad.nn.modules.containers import Table, position
+from minigrad.nn.modules.containers import _Dictionary, position
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter, is_parameter
 from minigrad.runtime.tensor import Tensor, describe
-
-__all__ = ["ParameterDict", "ParameterList"]
 
 
 def as_parameter(value: Any) -> Any:
@@ -84,7 +82,7 @@ class ParameterList(Module):
         return "\n".join(line(k, value) for k, value in enumerate(self))
 
 
-class ParameterDict(Table):
+class ParameterDict(_Dictionary):
     """Store parameters in a dict, in insertion order, and register them; other values are not trained.
 
     parameters (mapping, or iterable of pairs): Initial values by name. A tensor becomes a parameter.

@@ -9,13 +9,6 @@ from minigrad.nn.modules.derived import FromFunction, repeated
 from minigrad.ops.nn.adaptive import sizes_of
 from minigrad.runtime.tensor import Tensor
 
-__all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
-    "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
-    "MaxUnpool3d",
-]  # fmt: skip
-
 
 class _Pool(FromFunction):
     """Pooling with windows of `kernel_size`, which is also the default stride."""

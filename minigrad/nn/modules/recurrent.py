@@ -23,8 +23,6 @@ from minigrad.ops.shape.joining import cat, stack
 from minigrad.runtime.recording import current_casts
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
-__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
-
 
 class RNNBase(Module):
     """Implement the layers, directions and states of RNN, LSTM and GRU.
