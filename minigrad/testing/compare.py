@@ -141,13 +141,8 @@ def not_imported(other: str) -> ArgumentError:
 
 
 def compare(
-    function: Callable[..., Any],
-    other: Any,
-    *inputs: Any,
-    rtol: float = 1e-5,
-    atol: float = 1e-6,
-    seed: int = 0,
-) -> Report:
+    function: Callable[..., Any], other: Any, *inputs: Any, rtol: float = 1e-5, atol: float = 1e-6, seed: int = 0,
+) -> Report:  # fmt: skip
     """Run a function with minigrad and with another library, and compare every value and gradient.
 
     function: Function of the inputs.  If its first parameter is named `lib`, this parameter receives the module of the
