@@ -38,16 +38,11 @@ IMPORTS = (
 KNOWN = {"Any", "DType", "GradStore", "Iterator", "Sequence", "Tensor"}
 
 
-def text() -> str:
-    """Return the stub of the methods of Tensor."""
-    return HEADER + "".join(entry(name, value) for name, value in attached())
-
-
 def files() -> dict[Path, str]:
     """Return the text of every stub by path."""
     root = Path(mg.__file__).parent
     return {
-        PATH: text(),
+        PATH: HEADER + "".join(entry(name, value) for name, value in attached()),
         root / "__init__.pyi": module_text(mg, "minigrad"),
         root / "fft.pyi": module_text(mg.fft, "minigrad.fft"),
         root / "linalg.pyi": module_text(mg.linalg, "minigrad.linalg"),

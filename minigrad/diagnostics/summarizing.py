@@ -202,7 +202,8 @@ class Run(Observer):
         """Record the end of a call."""
         self.elapsed()
         row = self.open.pop()
-        row.shape = shapes_of(result)
+        shapes = [x.shape for x in tensors_in(result)]
+        row.shape = shapes[0] if len(shapes) == 1 else shapes
         if not module._modules:
             row.size = sum(x.numel() * x.dtype.itemsize for x in tensors_in(result))
 
@@ -242,12 +243,6 @@ def multiply_adds(name: str, operands: Sequence[Any], result: Any) -> int:
             query, key, value = operands[:3]
             return int(query.numel() // query.shape[-1] * key.shape[-2] * (query.shape[-1] + value.shape[-1]))
     return 0
-
-
-def shapes_of(result: Any) -> Any:
-    """Return the shape of a result, or the list of shapes of several tensors."""
-    shapes = [x.shape for x in tensors_in(result)]
-    return shapes[0] if len(shapes) == 1 else shapes
 
 
 def shown(shapes: Any) -> str:

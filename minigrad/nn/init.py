@@ -64,12 +64,6 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * window, tensor.shape[0] * window
 
 
-def _fan(tensor: Tensor, mode: str) -> int:
-    """Return fan in for the mode "fan_in", and fan out for "fan_out"."""
-    Choice("fan_in", "fan_out").expect("init", mode=mode.lower())
-    return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
-
-
 # ---- plain distributions --------------------------------------------------------------------------------------------
 
 
@@ -242,7 +236,9 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None =
 def _kaiming(name: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     """Return the standard deviation gain / sqrt(fan); warn, and return 0, for a tensor without elements."""
     if 0 not in tensor.shape:
-        return calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+        Choice("fan_in", "fan_out").expect("init", mode=mode.lower())
+        fan = _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
+        return calculate_gain(nonlinearity, a) / math.sqrt(fan)
     warn(
         f"{name}: tensor has no elements, got {describe(tensor)}, so no element is initialized; pass a weight with "
         "elements"

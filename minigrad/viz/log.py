@@ -67,7 +67,7 @@ class Log:
     def __call__(self, step: int | None = None, **values: Any) -> None:
         """Add a row of values, numbers or tensors of one element; the default step is the last step plus 1."""
         self.step = self.step + 1 if step is None else int(step)
-        row = {name: number(value) for name, value in values.items()}
+        row = {name: float(x.detach().item() if isinstance(x, Tensor) else x) for name, x in values.items()}
         if self.file is not None:
             self.write(row)
         for name, value in row.items():
@@ -124,11 +124,6 @@ class Log:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def number(value: Any) -> float:
-    """Return a number or a tensor of one element as a float."""
-    return float(value.detach().item() if isinstance(value, Tensor) else value)
 
 
 def screen(out: TextIO, total: int | None) -> Notebook | Terminal | Lines:

@@ -51,7 +51,8 @@ class Precision(Picture):
         findings = [finding(self.vertices, ends, dtype) for dtype in dtypes]
         text = "\n".join([title, *table(self.vertices, self.dtypes), *findings])
         drawn = svg.draw(
-            [box_of(vertex, self.dtypes, vertex.number in ends) for vertex in vertices], arrows(vertices),
+            [box_of(vertex, self.dtypes, vertex.number in ends) for vertex in vertices],
+            [svg.Edge(f"p{parent}", f"p{vertex.number}") for vertex in vertices for parent in vertex.parents],
             title=title, legend=LEGEND, dark=dark,
         )  # fmt: skip
         items = "".join(f"<li>{escape(line)}</li>" for line in findings)
@@ -250,8 +251,3 @@ def hint(vertex: Vertex, dtypes: Sequence[DType]) -> str:
         error = vertex.errors[dtype].total
         errors.append(f"{dtype}{position_of(error)}: {error.got:.9g}, right is {error.right:.9g}")
     return "\n".join([str(vertex), *errors])
-
-
-def arrows(vertices: Sequence[Vertex]) -> list[svg.Edge]:
-    """Return the edges from operands to results."""
-    return [svg.Edge(f"p{parent}", f"p{vertex.number}") for vertex in vertices for parent in vertex.parents]
