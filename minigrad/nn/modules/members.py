@@ -7,9 +7,10 @@ entries, so a subclass may omit `super().__init__()`.  The text of a module has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from copy import deepcopy
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, Self
 
 from minigrad.errors import DeclarationError, quantity, warn
@@ -273,14 +274,17 @@ class Shown(Members):
         raise NotImplementedError
 
     _shown: str = ""  # names of the attributes that `repr` shows; those before a "/" are shown without their names
+    _shown_unless: Mapping[str, Any] = MappingProxyType({})  # attributes that `repr` shows unless they have this value
 
     def extra_repr(self) -> str:
         """Return the arguments that `repr` shows; a subclass may override this method."""
         unnamed, _, named = self._shown.rpartition("/")
-        values = {name: getattr(self, name) for name in [*unnamed.split(), *named.split()]}
+        values = {name: getattr(self, name) for name in [*unnamed.split(), *named.split(), *self._shown_unless]}
         if "bias" in values and not isinstance(values["bias"], bool):
             values["bias"] = values["bias"] is not None  # as the argument of the constructor
-        return ", ".join(f"{'' if name in unnamed.split() else f'{name}='}{value}" for name, value in values.items())
+        parts = [f"{value}" if name in unnamed.split() else f"{name}={value}" for name, value in values.items()
+                 if name not in self._shown_unless or value != self._shown_unless[name]]  # fmt: skip
+        return ", ".join(parts)
 
     def _get_name(self) -> str:
         return type(self).__name__

@@ -36,6 +36,9 @@ class RNNBase(Module):
     """
 
     weight_hh_l0: Any
+    _shown = "input_size hidden_size /"
+    _shown_unless = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
+                     "bidirectional": False}  # fmt: skip
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
@@ -104,13 +107,6 @@ class RNNBase(Module):
 
     def flatten_parameters(self) -> None:
         """Do nothing: PyTorch needs this method for cuDNN, and scripts for PyTorch call it."""
-
-    def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        shown = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
-                 "bidirectional": False}  # fmt: skip
-        return text + "".join(f", {name}={getattr(self, name)}" for name, value in shown.items()
-                              if getattr(self, name) != value)  # fmt: skip
 
     # ---- forward
 
