@@ -8,13 +8,8 @@ import minigrad as mg
 from minigrad.cli import stubs
 
 
-def test_the_stub_file_is_what_would_be_written_now() -> None:
-    text = stubs.PATH.read_text(encoding="utf-8")
-    assert text == stubs.text(), "the stubs are out of date; run: python -m minigrad.cli.stubs"
-
-
 def test_every_attached_method_is_there_with_its_parameters() -> None:
-    tree = ast.parse(stubs.text())
+    tree = ast.parse(stubs.files()[stubs.PATH])
     (attached,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
     found = {node.name: node for node in attached.body if isinstance(node, ast.FunctionDef)}
     assert found.keys() == {name for name, _ in stubs.attached()}

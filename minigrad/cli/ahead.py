@@ -80,7 +80,8 @@ def process(message: Message, wanted: list[Text]) -> None:
     elif "file" in params:
         wanted.append((name, params["file"], (cache_folder() / params["file"]).read_text(encoding="utf-8")))
     else:
-        rehearse(name)
+        module, _, function = name.partition(":")
+        getattr(import_module(f"minigrad.{module}"), function)()
 
 
 def listen(messages: queue.Queue[Message], writing: threading.Lock) -> None:
@@ -90,12 +91,6 @@ def listen(messages: queue.Queue[Message], writing: threading.Lock) -> None:
         messages.put(pickle.loads(stream.read(LENGTH.unpack(head)[0])))
     writing.acquire()
     os._exit(0)
-
-
-def rehearse(program: str) -> None:
-    """Run a program of this package, given as "module:function"."""
-    module, _, function = program.partition(":")
-    getattr(import_module(f"minigrad.{module}"), function)()
 
 
 def call(

@@ -28,18 +28,29 @@ CELL = dict.fromkeys(("h", "c", "dh", "dc", "c_next"), "r1")
 SEQUENCE = {"sums": "nr4", "weight": "41", "h": "r1", "c": "r1", "dhs": "nr1", "dcs": "nr1", "hs": "nr1", "cs": "nr1",
             "activated": "nr4"}  # fmt: skip
 GRU = {"sums": "nr3", "weight": "31", "bias": "3", "activated": "nr3", "hidden": "nr3"}
-HEADS = {"g": "nrk", "query": "nrk", "key": "nck", "value": "nck", "mask": "nrc", "state": "2", "limits": "3"}
+
+
+def by_name(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table in which each of the names of a key is a key."""
+    return {name: value for names, value in table.items() for name in names.split()}
+
+
 # Shapes of operands, and parameters that are sizes; each letter is a size.
-SHAPES: Mapping[str, Mapping[str, str]] = {
-    **dict.fromkeys(("attention", "attention_backward", "attention_kept"), HEADS),
-    "avg_pool": {"x": "nkss", "size": "hh"},
+SHAPES: dict[str, dict[str, str]] = by_name({
+    "attention attention_backward attention_kept": {
+        "g": "nrk", "query": "nrk", "key": "nck", "value": "nck", "mask": "nrc", "state": "2", "limits": "3",
+    },
+    "avg_pool max_pool max_pool_indices": {"x": "nkss", "size": "hh"},
+    "cross_entropy minus_named": {"target": "r"},
+    "cross_entropy_backward named_gradient": {"target": "r", "g": "r"},
+    "layer_norm layer_norm_backward layer_norm_gradients rms_norm rms_norm_backward rms_norm_gradients": ROW,
+    "normalized_channels normalized_groups": {"x": "nkss", "weight": "k", "bias": "k"},
+    "row_distances row_gradients": {"a": "rk", "b": "ck"},
     "avg_pool_back": {"output": "nkhh", "size": "ss"},
     "channel_gradients": {"g": "nkss", "x": "nkss", "weight": "k", "center": "k", "spread": "k"},
     "conv": {"x": "nkss", "weight": "kktt", "bias": "k", "size": "oo"},
     "conv_input": {"output": "nkoo", "weight": "kktt", "size": "ss"},
     "conv_weight": {"output": "nkoo", "x": "nkss", "size": "tt"},
-    "cross_entropy": {"target": "r"},
-    "cross_entropy_backward": {"target": "r", "g": "r"},
     "count_up": {"start": "", "step": ""},
     "crossed": {"a": "r3", "b": "r3"},
     "draw": {"state": "2", "limits": "3"},
@@ -48,33 +59,19 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "image_gradient": {"g": "nkhh", "grid": "nhh2", "size": "ss"},
     "sampled": {"input": "nkss", "grid": "nhh2"},
     "glu_backward": {"g": "hc", "input": "sc"},
-    **dict.fromkeys(("gru_step", "gru_step_backward"), CELL | {"x": "r3", "hidden": "r3", "activated": "r3"}),
-    **dict.fromkeys(("lstm_step", "lstm_step_backward"), CELL | {"x": "r4", "hidden": "r4", "activated": "r4"}),
-    **dict.fromkeys(("gru_sequence", "gru_sequence_backward"), SEQUENCE | GRU),
-    **dict.fromkeys(("lstm_sequence", "lstm_sequence_backward"), SEQUENCE),
-    "layer_norm": ROW,
-    "layer_norm_backward": ROW,
-    "layer_norm_gradients": ROW,
+    "gru_step gru_step_backward": CELL | {"x": "r3", "hidden": "r3", "activated": "r3"},
+    "lstm_step lstm_step_backward": CELL | {"x": "r4", "hidden": "r4", "activated": "r4"},
+    "gru_sequence gru_sequence_backward": SEQUENCE | GRU,
+    "lstm_sequence lstm_sequence_backward": SEQUENCE,
     "linear": {"bias": "c"},
-    "minus_named": {"target": "r"},
-    "named_gradient": {"target": "r", "g": "r"},
-    "max_pool": {"x": "nkss", "size": "hh"},
     "max_pool_back": {"output": "nkhh", "x": "nkss", "size": "ss"},
     "margin_gradients": {"g": "r", "target": "r", "weight": "c"},
     "margin_losses": {"target": "r", "weight": "c"},
-    "max_pool_indices": {"x": "nkss", "size": "hh"},
     "max_pool_pick": {"h": "nkss", "x": "nkss", "size": "hh"},
-    "normalized_channels": {"x": "nkss", "weight": "k", "bias": "k"},
-    "normalized_groups": {"x": "nkss", "weight": "k", "bias": "k"},
     "pair_distances": {"x": "3k"},
     "pair_gradients": {"g": "3", "y": "3", "x": "3k"},
     "put": {"size": "rc", "stride": "c1"},
     "resample": {"index": "1r", "weight": "1r"},
-    "rms_norm": ROW,
-    "rms_norm_backward": ROW,
-    "rms_norm_gradients": ROW,
-    "row_distances": {"a": "rk", "b": "ck"},
-    "row_gradients": {"a": "rk", "b": "ck"},
     "occurrences": {"input": "c"},
     "permuted": {"state": "2"},
     "tapped": {"x": "nks", "index": "ntr", "weight": "ntr"},
@@ -82,33 +79,26 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "unit_matrix": {"value": ""},
     "windows_added": {"input": "nkttoo", "image": "ss", "size": "tt"},
     "windows_of": {"input": "nkss", "size": "tt"},
-}
-WINDOWS = {"step": (1, 1), "stride": (1, 1)}
-PAIRS = {"order": 2}
-SAMPLED = {"near": False, "beyond": 0, "corners": False}
+})  # fmt: skip
 CLASSES = {"ignore": -100, "reduction": "none"}
-AROUND = {"counts": (1, 1, 1, 1), "mode": "reflect"}
-NAMED = CLASSES | {"dim": 1}
-MARGINS = {"power": 1, "margin": 1.0, "reduction": "none"}
-PARAMS: Mapping[str, Mapping[str, object]] = {
+PARAMS: dict[str, dict[str, object]] = by_name({
     "binned": {"bins": 4, "low": 0.0, "high": 1.0, "widens": False},
     "checked": {"low": 0, "high": 9, "ascending": False, "refusal": Refusal(ValueError, "checked", "{}")},
     "draw": {"kind": "uniform"},
     "existing_classes": {"name": "a loss", "low": 0, "classes": 8},
     "marked_classes": {"classes": 8},
-    **dict.fromkeys(("margin_losses", "margin_gradients"), MARGINS),
-    **dict.fromkeys(("cross_entropy", "cross_entropy_backward"), CLASSES),
-    **dict.fromkeys(("minus_named", "named_gradient"), NAMED),
-    **dict.fromkeys(("windows_added", "windows_of"), WINDOWS),
-    "group_gradients": {"groups": 2},
-    "normalized_groups": {"groups": 2},
-    **dict.fromkeys(("grid_gradient", "image_gradient", "sampled"), SAMPLED),
-    **dict.fromkeys(("pair_distances", "pair_gradients", "row_distances", "row_gradients"), PAIRS),
+    "margin_losses margin_gradients": {"power": 1, "margin": 1.0, "reduction": "none"},
+    "cross_entropy cross_entropy_backward": CLASSES,
+    "minus_named named_gradient": CLASSES | {"dim": 1},
+    "windows_added windows_of": {"step": (1, 1), "stride": (1, 1)},
+    "group_gradients normalized_groups": {"groups": 2},
+    "grid_gradient image_gradient sampled": {"near": False, "beyond": 0, "corners": False},
+    "pair_distances pair_gradients row_distances row_gradients": {"order": 2},
     "put": {"storage_offset": 0},
     "rearranged": {"order": (1, 0), "spread": ()},
     "rolled": {"shifts": (1,)},
-    **dict.fromkeys(("surrounded", "taken_back"), AROUND),
-}
+    "surrounded taken_back": {"counts": (1, 1, 1, 1), "mode": "reflect"},
+})  # fmt: skip
 DTYPES = {"condition": "bool", "mask": "bool", "state": "int64", "index": "int64", "starts": "int64", "target": "int64"}
 # Functions that check their arguments and call one op.
 CALLED = {f"conv{d}d": "conv" for d in (1, 2, 3)} | {f"conv_transpose{d}d": "conv_input" for d in (1, 2, 3)} | {

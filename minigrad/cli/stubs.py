@@ -14,6 +14,8 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.declare.advice import Advised, Missing
+from minigrad.nn.modules.derived import FromFunction
+from minigrad.nn.modules.lazy import LazyModuleMixin
 from minigrad.runtime import tensor as module
 
 PATH = Path(module.__file__).with_name("attached.pyi")
@@ -36,16 +38,11 @@ IMPORTS = (
 KNOWN = {"Any", "DType", "GradStore", "Iterator", "Sequence", "Tensor"}
 
 
-def text() -> str:
-    """Return the stub of the methods of Tensor."""
-    return HEADER + "".join(entry(name, value) for name, value in attached())
-
-
 def files() -> dict[Path, str]:
     """Return the text of every stub by path."""
     root = Path(mg.__file__).parent
     return {
-        PATH: text(),
+        PATH: HEADER + "".join(entry(name, value) for name, value in attached()),
         root / "__init__.pyi": module_text(mg, "minigrad"),
         root / "fft.pyi": module_text(mg.fft, "minigrad.fft"),
         root / "linalg.pyi": module_text(mg.linalg, "minigrad.linalg"),
@@ -76,6 +73,8 @@ def module_text(module: Any, name: str) -> str:
         elif isinstance(value, type(mg)):
             source, _, last = value.__name__.rpartition(".")
             lines.append(f"from {source} import {last} as {each}")
+        elif isinstance(value, type) and issubclass(value, (FromFunction, LazyModuleMixin)):
+            functions.append(class_entry(value))
         elif isinstance(value, type) and value.__module__.startswith("minigrad."):
             original = value.__name__
             line = f"from {value.__module__} import {original} as {original}"
@@ -91,6 +90,14 @@ def function_entry(name: str, function: Any) -> str:
     doc = first_line(function).replace("\\", "\\\\")
     parameters = spelled_parameters(list(inspect.signature(function).parameters.values()), [])
     return f'\ndef {name}({parameters}) -> {returned(function)}:\n    """{doc}"""\n'
+
+
+def class_entry(cls: Any) -> str:
+    """Return the stub of a layer that is derived from a function or from another layer: its fields and constructor."""
+    parameters = list(inspect.signature(cls).parameters.values())
+    fields = "".join(f"    {p.name}: {spelled(p.annotation)}\n" for p in parameters)
+    head = f'\nclass {cls.__name__}(Module):\n    """{first_line(cls)}"""\n{fields}'
+    return f"{head}    def __init__({spelled_parameters(parameters, ['self'])}) -> None: ...\n"
 
 
 def first_line(function: Any) -> str:

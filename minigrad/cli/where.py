@@ -132,7 +132,7 @@ def asked_by(op: Op) -> tuple[list[type[Any]], list[Op]]:
         return [kind] if kind else [], []
     kinds: dict[str, type[Any]] = {}
     ops: dict[str, Op] = {}
-    waiting, seen = [op.prepare or definition(op)], set()
+    waiting, seen = [op.prepare or getattr(op, "function", None) or op.public], set()
     while waiting:
         code = getattr(function := inspect.unwrap(waiting.pop()), "__code__", None)
         if code is None or code in seen:
@@ -149,11 +149,6 @@ def asked_by(op: Op) -> tuple[list[type[Any]], list[Op]]:
             elif inspect.isfunction(value) and value.__module__.startswith("minigrad.ops."):
                 waiting.append(value)
     return list(kinds.values()), [each for each in ops.values() if each is not op]
-
-
-def definition(op: Op) -> Any:
-    """Return the function that a composed op was declared with."""
-    return getattr(op, "function", None) or op.public
 
 
 def location(target: Any) -> str:

@@ -29,32 +29,23 @@ def load_digits(
 
     fold: Index of the test set, from 0 to 4: the images are divided into five parts, and one part is the test set.
 
-    Returns
-    -------
-    train_images, train_labels : numpy.ndarray
-        New arrays: images float32 (n, 64) in [0, 1], labels int64 (n,) from 0 to 9. For the default fold, n is 1442.
-    test_images, test_labels : numpy.ndarray
-        The same for the test set. For the default fold, n is 355.
+    Returns:
+        train_images, train_labels : numpy.ndarray
+            New arrays: images float32 (n, 64) in [0, 1], labels int64 (n,) from 0 to 9. For the default fold, n is
+            1442.
+        test_images, test_labels : numpy.ndarray
+            The same for the test set. For the default fold, n is 355.
 
-    Raises
-    ------
-    ArgumentError
-        If `fold` is not an int from 0 to 4.
+    Raises ArgumentError if `fold` is not an int from 0 to 4.
 
-    Notes
-    -----
     The split is fixed and uses no random numbers. The images of each class are numbered from 0 in file order, and the
     images whose number modulo 5 equals `fold` are the test set. So a test set has a fifth of each class, and each image
     is in one of the five test sets. The same people wrote the digits of both sets, so the test measures how well a
     model classifies new images of these writers, not images of other writers.
 
-    References
-    ----------
-    E. Alpaydin, C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998,
+    Source: E. Alpaydin, C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998,
     DOI 10.24432/C50P49, CC BY 4.0.
 
-    Examples
-    --------
     >>> train_images, train_labels, test_images, test_labels = load_digits()
     >>> train_images.shape, test_images.shape
     ((1442, 64), (355, 64))

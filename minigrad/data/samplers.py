@@ -27,6 +27,12 @@ def expect_count(name: str, what: str, value: Any) -> None:
         raise ArgumentError(f"{name}: {what}: expected a positive int, got {value!r}; pass {what}=1, for example")
 
 
+def expect_flag(name: str, what: str, value: Any) -> None:
+    """Raise ArgumentError unless `value` is a bool."""
+    if not isinstance(value, bool):
+        raise ArgumentError(f"{name}: {what}: expected a bool, got {value!r}; pass {what}=True, for example")
+
+
 class Sampler(Generic[T_co]):
     """The base class of samplers: `__iter__` yields indices, or lists of indices for `batch_sampler`."""
 
@@ -95,10 +101,7 @@ class RandomSampler(DrawingSampler):
         generator: Generator | None = None,
     ) -> None:  # fmt: skip
         expect_generator("RandomSampler", generator)
-        if not isinstance(replacement, bool):
-            raise ArgumentError(
-                f"RandomSampler: replacement: expected a bool, got {replacement!r}; pass replacement=True, for example"
-            )
+        expect_flag("RandomSampler", "replacement", replacement)
         if num_samples is not None:
             expect_count("RandomSampler", "num_samples", num_samples)
         self.data_source, self.replacement, self.generator = data_source, replacement, generator
@@ -164,11 +167,7 @@ class WeightedRandomSampler(DrawingSampler):
     ) -> None:
         expect_generator("WeightedRandomSampler", generator)
         expect_count("WeightedRandomSampler", "num_samples", num_samples)
-        if not isinstance(replacement, bool):
-            raise ArgumentError(
-                f"WeightedRandomSampler: replacement: expected a bool, got {replacement!r}; pass replacement=True, for "
-                "example"
-            )
+        expect_flag("WeightedRandomSampler", "replacement", replacement)
         self.weights = np.asarray(weights, np.float64)
         if (
             self.weights.ndim != 1
@@ -213,10 +212,7 @@ class BatchSampler(Sampler[list[int]]):
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
         expect_count("BatchSampler", "batch_size", batch_size)
-        if not isinstance(drop_last, bool):
-            raise ArgumentError(
-                f"BatchSampler: drop_last: expected a bool, got {drop_last!r}; pass drop_last=False, for example"
-            )
+        expect_flag("BatchSampler", "drop_last", drop_last)
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
     def __iter__(self) -> Iterator[list[int]]:

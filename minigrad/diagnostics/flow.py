@@ -6,7 +6,7 @@ pass to each parent.  The graph is kept, and no `.grad` changes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,27 +50,30 @@ class Flow:
     steps: list[Step] = field(default_factory=list)
     gradients: dict[int, Tensor] = field(default_factory=dict)
 
+    def record(
+        self, node: BackpropOp, gradients: Sequence[Tensor | None], pull: Callable[[], list[tuple[Any, Tensor]]]
+    ) -> list[tuple[Any, Tensor]]:
+        """Run the `pull` of a node, and record its time and its gradients."""
+        start = running_time()
+        passed = pull()
+        self.steps.append(Step(node, list(gradients), passed, running_time() - start))
+        self.gradients.update({key: g for key, g in zip(node.ids or (node.id,), gradients) if g is not None})
+        return list(passed)  # the caller gets a copy, because the backward pass empties the list that it receives
 
-class Looked(Around):
-    """A node whose step is recorded."""
 
-    __slots__ = ("way",)
+class Watched(Around):
+    """A node whose `pull` another function runs: `around(node, gradients, pull)` returns the result of `pull()`."""
+
+    __slots__ = ("around",)
     hooks = None  # an inspection does not call the user's hooks
 
-    def __init__(self, node: Any, way: Flow) -> None:
+    def __init__(self, node: Any, around: Callable[..., Any]) -> None:
         super().__init__(node)
-        self.way = way
+        self.around = around
 
-    def pull(
-        self, gradients: Sequence[Tensor | None], wanted: set[int] | None, create: bool
-    ) -> list[tuple[Any, Tensor]]:
-        """Run the node's `pull`, and record its time and its gradients."""
-        start = running_time()
-        passed: list[tuple[Any, Tensor]] = self.node.pull(gradients, wanted, create)
-        self.way.steps.append(Step(self.node, list(gradients), passed, running_time() - start))
-        keys = self.node.ids or (self.node.id,)
-        self.way.gradients.update({key: g for key, g in zip(keys, gradients) if g is not None})
-        return list(passed)  # the caller gets a copy, because the backward pass empties the list that it receives
+    def pull(self, gradients: Sequence[Tensor | None], wanted: set[int] | None, create: bool) -> Any:
+        """Run the node's `pull` inside `around`."""
+        return self.around(self.node, gradients, lambda: self.node.pull(gradients, wanted, create))
 
 
 def flow(y: Tensor, x: Tensor | None = None, name: str = "explain_grad") -> Flow:
@@ -87,7 +90,7 @@ def flow(y: Tensor, x: Tensor | None = None, name: str = "explain_grad") -> Flow
     check(nodes, wanted, name)
     way = Flow()
     with no_grad():
-        _, table = pull_back([Looked(node, way) for node in nodes], [(end_of(y), seed(y, None))], wanted)
+        _, table = pull_back([Watched(node, way.record) for node in nodes], [(end_of(y), seed(y, None))], wanted)
     with no_grad():
         way.gradients = {key: conjugated(g) for key, g in (way.gradients | table).items()}
     return way

@@ -16,7 +16,7 @@ from minigrad.api.page import Page, styled
 from minigrad.autodiff.checks import end_of, node_of
 from minigrad.autodiff.engine import reachable
 from minigrad.config import settings
-from minigrad.diagnostics.flow import Flow, Step, flow, values
+from minigrad.diagnostics.flow import Flow, flow, values
 from minigrad.diagnostics.reasons import blocked, not_finite, spoiled, through
 from minigrad.errors import GradientError, quantity
 from minigrad.runtime.graph import BackpropOp
@@ -153,7 +153,8 @@ def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
         yield f"{describe(y)} was not computed from it by any op"
         yield from exits(x)
         return
-    entries = [entry for entry in sorted(between, key=order) if entry is not first]
+    by_age = sorted(between, key=lambda entry: len(ancestors(entry)))  # parents come first
+    entries = [entry for entry in by_age if entry is not first]
     yield from list(dict.fromkeys(reason for entry in entries for reason in lost(entry)))[:MOST]
 
 
@@ -169,11 +170,6 @@ def exits(x: Tensor) -> Iterator[str]:
     names = [] if entry is None else list(entry.left)[-MOST:]
     if names:
         yield f"its values left the graph through {', '.join(names)}; a number read from a tensor is a constant"
-
-
-def order(entry: Entry) -> int:
-    """Return the sort key of entries by age: parents come first."""
-    return len(ancestors(entry))
 
 
 def lost(entry: Entry) -> Iterator[str]:
@@ -241,18 +237,13 @@ def spoils(way: Flow) -> Iterator[str]:
 def blocks(way: Flow) -> Iterator[str]:
     """Yield a sentence for each node that received a nonzero gradient and passed zeros towards x."""
     for step in way.steps:
-        if not some(step):
+        if not any(g is not None and values(g).any() for g in step.arrived):
             continue
         for parent, partial in step.passed:
             if not values(partial).any():
                 yield blocked(step, parent, partial)
     if cancelled(way):
         yield "the gradients of several paths add up to zero"
-
-
-def some(step: Step) -> bool:
-    """Return whether an incoming gradient has a nonzero element."""
-    return any(g is not None and values(g).any() for g in step.arrived)
 
 
 def cancelled(way: Flow) -> bool:

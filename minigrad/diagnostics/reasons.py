@@ -197,28 +197,19 @@ def along_dim(node: BackpropOp, a: NDArray[Any]) -> NDArray[Any]:
     return np.moveaxis(a, node.params["dim"], -1)
 
 
-def in_rows(node: BackpropOp, a: NDArray[Any]) -> NDArray[Any]:
-    """Return the elements unchanged: the groups are along the last dim."""
-    return a
-
-
-def in_channels(node: BackpropOp, a: NDArray[Any]) -> NDArray[Any]:
-    """Return one row per channel, which is dim 1."""
-    return np.moveaxis(a, 1, 0).reshape(a.shape[1], -1)
-
-
-def in_groups(node: BackpropOp, a: NDArray[Any]) -> NDArray[Any]:
-    """Return one row per group of channels of a sample."""
-    return a.reshape(a.shape[0] * node.params["groups"], -1)
-
-
-# For each op, the arrangement of its results in groups, and the property of each group.
+# For each op, the arrangement of its results in groups along the last dim, and the property of each group.
 GROUPS: dict[str, tuple[Grouping, str]] = {
     "softmax": (along_dim, "its results sum to 1 along the dim, whatever the operand is"),
     "log_softmax": (along_dim, "the exponentials of its results sum to 1 along the dim, whatever the operand is"),
-    "layer_norm": (in_rows, "the normalized elements of a row sum to 0, whatever the operand is"),
-    "normalized_channels": (in_channels, "the normalized elements of a channel sum to 0, whatever the operand is"),
-    "normalized_groups": (in_groups, "the normalized elements of a group sum to 0, whatever the operand is"),
+    "layer_norm": (lambda node, a: a, "the normalized elements of a row sum to 0, whatever the operand is"),
+    "normalized_channels": (
+        lambda node, a: np.moveaxis(a, 1, 0).reshape(a.shape[1], -1),
+        "the normalized elements of a channel sum to 0, whatever the operand is",
+    ),
+    "normalized_groups": (
+        lambda node, a: a.reshape(a.shape[0] * node.params["groups"], -1),
+        "the normalized elements of a group sum to 0, whatever the operand is",
+    ),
 }
 
 

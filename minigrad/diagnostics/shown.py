@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -75,6 +75,17 @@ def grads_html(grads: Mapping[str, Tensor]) -> str:
         cell = f"{image_html(value)} {escape(value['text'])} <small>{escape(value['kind'])}</small>"
         rows += f"<tr><th>{escape(name)}</th><td>{cell}</td></tr>"
     return styled(f'<div class="mg-wide"><table><caption>gradients</caption>{rows}</table></div>')
+
+
+def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Return the rows of a table as lines; the cells of the first `left` columns are aligned to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            [cell.ljust(w) if k < left else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths))]
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def as_text(elements: NDArray[Any], digits: int = 4) -> str:

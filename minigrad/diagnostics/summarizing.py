@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from minigrad.api.page import Page, styled
+from minigrad.diagnostics.shown import aligned
 from minigrad.diagnostics.tape import in_time, in_units
 from minigrad.errors import DeclarationError
 from minigrad.kernels.store import running_time
@@ -85,12 +86,7 @@ class Summary(Page, Sequence[Row]):
         return f"{self.trainable:,} of {self.parameters:,} parameters are trained"
 
     def __str__(self) -> str:
-        table = [HEAD, *self._lines()]
-        widths = [max(len(row[k]) for row in table) for k in range(len(HEAD))]
-        texts = [
-            "  ".join([cell.ljust(w) if k < 2 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths))])
-            for row in table
-        ]
+        texts = aligned([HEAD, *self._lines()], 2)
         rule = "-" * len(texts[0])
         return "\n".join([texts[0], rule, *texts[1:-1], rule, texts[-1], self._note()])
 
@@ -206,7 +202,8 @@ class Run(Observer):
         """Record the end of a call."""
         self.elapsed()
         row = self.open.pop()
-        row.shape = shapes_of(result)
+        shapes = [x.shape for x in tensors_in(result)]
+        row.shape = shapes[0] if len(shapes) == 1 else shapes
         if not module._modules:
             row.size = sum(x.numel() * x.dtype.itemsize for x in tensors_in(result))
 
@@ -246,12 +243,6 @@ def multiply_adds(name: str, operands: Sequence[Any], result: Any) -> int:
             query, key, value = operands[:3]
             return int(query.numel() // query.shape[-1] * key.shape[-2] * (query.shape[-1] + value.shape[-1]))
     return 0
-
-
-def shapes_of(result: Any) -> Any:
-    """Return the shape of a result, or the list of shapes of several tensors."""
-    shapes = [x.shape for x in tensors_in(result)]
-    return shapes[0] if len(shapes) == 1 else shapes
 
 
 def shown(shapes: Any) -> str:

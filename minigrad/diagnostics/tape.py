@@ -22,11 +22,13 @@ from minigrad.core.allocator import CpuAllocator
 from minigrad.core.storage import Storage
 from minigrad.diagnostics.flow import flow
 from minigrad.diagnostics.ledger import Ledger, is_op
+from minigrad.diagnostics.shown import aligned
 from minigrad.errors import GradientError, quantity
 from minigrad.runtime import journal
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
+HEAD = ("", "op", "saved", "forward", "backward", "line")
 UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))
 
 
@@ -144,11 +146,7 @@ class Tape(Page, Sequence[Row]):
         return best if best[2].freed else None
 
     def __str__(self) -> str:
-        head = ("", "op", "saved", "forward", "backward", "line")
-        table = [head, *self.lines()]
-        widths = [max(len(row[k]) for row in table) for k in range(5)]
-        rows = ["  ".join([cell.ljust(w) for cell, w in zip(row, widths)] + [row[5]]).rstrip() for row in table]
-        return "\n".join([*rows, *self.summary()])
+        return "\n".join([*aligned([HEAD, *self.lines()], len(HEAD)), *self.summary()])
 
     def __repr__(self) -> str:
         return str(self)
@@ -160,7 +158,7 @@ class Tape(Page, Sequence[Row]):
             f'<td><div class="mg-bar" style="width:{100 * row.saved / most:.0f}px"></div></td></tr>'
             for row, cells in zip(self.rows, self.lines(), strict=True)
         ]
-        head = "".join(f"<th>{name}</th>" for name in ("", "op", "saved", "forward", "backward", "line", ""))
+        head = "".join(f"<th>{name}</th>" for name in (*HEAD, ""))
         summary = "".join(f"<p>{escape(line)}</p>" for line in self.summary())
         return styled(f'<div class="mg-wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>{summary}')
 

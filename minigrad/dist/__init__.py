@@ -12,7 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from minigrad.declare.advice import present
+from minigrad.declare.advice import imported, present
 from minigrad.declare.names import MG, namespaces
 from minigrad.dist.checkpoint import Checkpoint
 from minigrad.dist.collectives import (
@@ -40,13 +40,7 @@ from minigrad.dist.group import (
 from minigrad.dist.parallel import DistributedDataParallel
 from minigrad.dist.scaling import predict_scaling
 
-present(globals(), {
-    each.__name__: each for each in (
-        Checkpoint, DistributedDataParallel, ReduceOp, Work, all_gather, all_gather_object, all_reduce, barrier, broadcast,
-        broadcast_object_list, destroy_process_group, gather_object, get_rank, get_world_size, init_process_group,
-        is_available, is_initialized, predict_scaling, recv, reduce, send,
-    )
-})  # fmt: skip
+present(globals(), imported(globals()))
 
 
 class CallableModule(ModuleType):

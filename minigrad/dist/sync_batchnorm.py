@@ -18,18 +18,6 @@ from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
 
-def processes(group: Any) -> int:
-    """Return the number of processes of a group, or 1 if no group was initialized."""
-    return get_world_size(group) if is_initialized() else 1
-
-
-def total(x: Tensor, group: Any) -> Tensor:
-    """Return the sum of a tensor over all processes."""
-    result: Tensor = x.clone()
-    all_reduce(result, group=group)
-    return result
-
-
 class Summed(Function):
     """The sum of a tensor over all processes; its gradient is the sum of the gradients of all processes."""
 
@@ -37,7 +25,9 @@ class Summed(Function):
     def forward(ctx: Any, x: Tensor, group: Any) -> Tensor:
         """Return the sum over all processes."""
         ctx.group = group
-        return total(x, group)
+        result: Tensor = x.clone()
+        all_reduce(result, group=group)
+        return result
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
@@ -82,7 +72,7 @@ class SyncBatchNorm(_BatchNorm):
             )
 
     def _normalized(self, input: Tensor, mean: Any, var: Any, from_batch: bool, momentum: float) -> Tensor:
-        if not self.training or processes(self.process_group) == 1:
+        if not self.training or not is_initialized() or get_world_size(self.process_group) == 1:
             return F.batch_norm(input, mean, var, self.weight, self.bias, from_batch, momentum, self.eps)
         if input.shape[1] != self.num_features:
             raise ShapeError(

@@ -25,19 +25,28 @@ from minigrad.distributions.constraint_registry import biject_to, transform_to  
 from minigrad.distributions.counts import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
 from minigrad.distributions.distribution import Distribution, ExponentialFamily
 from minigrad.distributions.kl import kl_divergence, register_kl
-from minigrad.distributions.multivariate_normal import LowRankMultivariateNormal, MultivariateNormal
-from minigrad.distributions.positive import Chi2, Exponential, FisherSnedecor, Gamma, InverseGamma
-from minigrad.distributions.random_matrices import LKJCholesky, Wishart
-from minigrad.distributions.real_line import Cauchy, Gumbel, Laplace, Normal, Uniform, VonMises
+from minigrad.distributions.multivariate import LKJCholesky, LowRankMultivariateNormal, MultivariateNormal, Wishart
+from minigrad.distributions.positive import (
+    Chi2,
+    Exponential,
+    FisherSnedecor,
+    Gamma,
+    GeneralizedPareto,
+    HalfCauchy,
+    HalfNormal,
+    InverseGamma,
+    Pareto,
+    Weibull,
+)
+from minigrad.distributions.real_line import Cauchy, Gumbel, Laplace, Normal, StudentT, Uniform, VonMises
 from minigrad.distributions.relaxed import LogitRelaxedBernoulli, RelaxedBernoulli, RelaxedOneHotCategorical
 from minigrad.distributions.simplex import Beta, ContinuousBernoulli, Dirichlet, Kumaraswamy
-from minigrad.distributions.tails import GeneralizedPareto, HalfCauchy, HalfNormal, Pareto, StudentT, Weibull
 
 OTHERS = {
     "constraint_registry": constraint_registry, "constraints": constraints, "kl": kl,
     "transforms": transforms, "utils": utils,
 }  # fmt: skip
-present(globals(), imported(globals()) | imported(vars(transforms)) | OTHERS)
+present(globals(), imported(globals()) | transforms.CLASSES | OTHERS)
 # PyTorch has one module per distribution, from which scripts import its class.
 MODULES = (
     "bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet exp_family exponential "

@@ -291,10 +291,6 @@ def _factors(x: Tensor) -> Tensor:
     return linalg.cholesky_ex(x).info == 0  # eigenvalues below the rounding error may be negative
 
 
-def _one_hot(x: Tensor) -> Tensor:
-    return ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1)
-
-
 dependent = _Dependent()
 boolean = _Where("boolean", "0 or 1", lambda x: (x == 0) | (x == 1), True)
 real = _Where("real", "numbers that are not nan", lambda x: x == x)
@@ -303,7 +299,7 @@ positive, nonnegative = greater_than(0), greater_than_eq(0)
 nonnegative_integer = _Where("nonnegative_integer", "integers of at least 0", lambda x: if_integer(x, x >= 0), True)
 positive_integer = _Where("positive_integer", "integers of at least 1", lambda x: if_integer(x, x >= 1), True)
 unit_interval = interval(0.0, 1.0)
-one_hot = _Where("one_hot", "one-hot vectors", _one_hot, True, 1)
+one_hot = _Where("one_hot", "one-hot vectors", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), True, 1)
 simplex = _Where(
     "simplex", "weights of at least 0 with the sum 1",
     lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < (1e-6 if x.dtype is float64 else 1e-5)), False, 1,

@@ -15,12 +15,10 @@ from minigrad.distributions.classes import Categorical, OneHotCategorical
 from minigrad.distributions.combined import Independent, LogNormal, TransformedDistribution
 from minigrad.distributions.counts import Bernoulli, Binomial, Geometric, Poisson
 from minigrad.distributions.distribution import Distribution, ExponentialFamily
-from minigrad.distributions.multivariate_normal import LowRankMultivariateNormal, MultivariateNormal, solved
-from minigrad.distributions.positive import Exponential, Gamma, InverseGamma
-from minigrad.distributions.random_matrices import Wishart
+from minigrad.distributions.multivariate import LowRankMultivariateNormal, MultivariateNormal, Wishart, solved
+from minigrad.distributions.positive import Exponential, Gamma, Half, InverseGamma, Pareto, Weibull
 from minigrad.distributions.real_line import Cauchy, Gumbel, Laplace, Normal, Uniform
 from minigrad.distributions.simplex import Beta, ContinuousBernoulli, Dirichlet
-from minigrad.distributions.tails import Half, Pareto, Weibull
 from minigrad.distributions.utils import EULER, HALF_LOG_2PI, summed
 from minigrad.errors import DTypeError
 from minigrad.nn import functional as F

@@ -9,12 +9,13 @@ from typing import Any
 from minigrad.core.dtype import finfo, float64
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Elementwise, ExponentialFamily, LocationScale
-from minigrad.distributions.sampling import until_accepted
+from minigrad.distributions.sampling import GammaSample, until_accepted
 from minigrad.distributions.utils import EULER, HALF_LOG_2PI, formula
 from minigrad.ops import random
 from minigrad.ops.creation import full_like
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.pointwise.special import i0e, i1e
+from minigrad.ops.shape.views import expand
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 
@@ -159,6 +160,50 @@ class Uniform(Elementwise):
     mean: Any = property(lambda self: (self.low + self.high) / 2)
     mode: Any = property(lambda self: self.low * math.nan)
     variance: Any = property(lambda self: (self.high - self.low) ** 2 / 12)
+
+
+class StudentT(Elementwise):
+    """Define Student's t-distributions: normal samples divided by the root of `Chi2(df)` samples over df.
+
+    Density: proportional to (1 + z**2 / df) ** (-(df + 1) / 2) with z = (x - loc) / scale.
+
+    df: Degrees of freedom, which are positive.
+    loc: Mode of the distribution.
+    scale: Factor of z.
+    """
+
+    has_rsample = True
+    arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    _defaults = {"loc": 0.0, "scale": 1.0}
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Return samples, whose gradients flow to all parameters; those to df are implicit."""
+        shape = self._extended_shape(sample_shape)
+        noise: Any = random.randn(shape, dtype=self.df.dtype, device=self.df.device)
+        half = expand(self.df / 2, shape=shape)
+        square: Any = GammaSample.apply(half)
+        return self.loc + self.scale * noise * (half / square).sqrt()
+
+    @formula
+    def log_prob(self, value: Tensor) -> Tensor:
+        z = (value - self.loc) / self.scale
+        norm = self.scale.log() + 0.5 * (self.df * math.pi).log() + (self.df / 2).lgamma()
+        return -0.5 * (self.df + 1) * (z**2 / self.df).log1p() - norm + ((self.df + 1) / 2).lgamma()
+
+    def entropy(self) -> Tensor:
+        half, more = self.df / 2, (self.df + 1) / 2
+        beta = half.lgamma() + math.lgamma(0.5) - more.lgamma()
+        return self.scale.log() + more * (more.digamma() - half.digamma()) + 0.5 * self.df.log() + beta
+
+    mean: Any = property(lambda self: where(self.df <= 1, math.nan, self.loc))
+    mode: Any = property(lambda self: self.loc)
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance; infinite for df from 1 to 2, and nan for df of at most 1."""
+        finite = self.scale**2 * self.df / (self.df - 2).clamp(min=1e-30)
+        return where(self.df > 2, finite, where(self.df > 1, math.inf, math.nan))
 
 
 class VonMises(Elementwise):

@@ -220,11 +220,6 @@ class DirichletSample(Function):
     def backward(ctx: Any, g: Tensor) -> Tensor:
         """Return the gradient: raising one concentration moves its element, and the others keep their proportions."""
         concentration, x = ctx.saved_tensors
-        return dirichlet_gradient(x, concentration, g)
-
-
-def dirichlet_gradient(x: Tensor, concentration: Tensor, g: Tensor) -> Tensor:
-    """Return the gradient of Dirichlet samples x with respect to the concentrations, for the incoming gradient g."""
-    own = beta_derivative(concentration, concentration.sum(-1, keepdim=True), x)
-    rest = (1 - x.to(float64)).clamp(min=1e-300)
-    return (own / rest * (g - (x * g).sum(-1, keepdim=True))).to(x.dtype)
+        own = beta_derivative(concentration, concentration.sum(-1, keepdim=True), x)
+        rest = (1 - x.to(float64)).clamp(min=1e-300)
+        return (own / rest * (g - (x * g).sum(-1, keepdim=True))).to(x.dtype)

@@ -310,6 +310,38 @@ def expect_returned(got: Any, what: str) -> None:
         raise Wrong(f"{what} is None; is a return statement missing?")
 
 
+def several(got: Any, count: int, what: str, of: str) -> Any:
+    """Return the results in a tuple or a list; raise Wrong unless there are `count`.  `of` says what was expected."""
+    expect_returned(got, what)
+    if not isinstance(got, (tuple, list)) or len(got) != count:
+        raise Wrong(f"{what} returns {got!r}, but {of} was expected")
+    return got
+
+
+def whole(got: Any, what: str) -> int:
+    """Return an integer; raise Wrong for any other object."""
+    expect_returned(got, what)
+    if isinstance(got, bool) or not isinstance(got, (int, np.integer)):
+        raise Wrong(f"{what} returns {got!r}, but an integer was expected")
+    return int(got)
+
+
+def truth(got: Any, what: str) -> bool:
+    """Return True or False; raise Wrong for any other object."""
+    expect_returned(got, what)
+    if not isinstance(got, (bool, np.bool_)):
+        raise Wrong(f"{what} returns {got!r}, but True or False was expected")
+    return bool(got)
+
+
+def gradient_of(y: Any, x: Any, words: str, weights: Any = None) -> Any:
+    """Return the gradient of a result; raise Wrong with these words if none flows."""
+    try:
+        return minigrad.grad(y, x, weights)
+    except (AttributeError, TypeError, minigrad.MinigradError):
+        raise Wrong(words) from None
+
+
 def expect(got: Any, want: Any, what: str, right: Callable[[Any, Any], Any]) -> None:
     """Raise Wrong unless got has the shape of want, and `right` holds for each pair of elements."""
     expect_returned(got, what)

@@ -43,37 +43,24 @@ class Heads:
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
         """Return the result and the attention weights.
 
-        Parameters
-        ----------
-        query, key, value : Tensor
-            Tensors of shape (L, N, embed_dim), (S, N, kdim) and (S, N, vdim). With `batch_first`, N is the first dim.
-            Inputs without a batch have no dim N.
-        key_padding_mask : Tensor, optional
-            Shape (N, S) or (S,). True excludes a key; a floating mask is added to the scores.
-        need_weights : bool, default True
-            Whether to return the weights. If False, attention does not store the matrix of weights.
-        attn_mask : Tensor, optional
-            Shape (L, S) or (N * num_heads, L, S). True excludes a pair; a floating mask is added to the scores.
-        average_attn_weights : bool, default True
-            Whether the weights are the mean over the heads, (N, L, S), instead of (N, num_heads, L, S).
-        is_causal : bool, default False
-            Whether attn_mask is causal. If no weights are returned, attention can then use a faster path.
+        query, key and value (Tensor): Tensors of shape (L, N, embed_dim), (S, N, kdim) and (S, N, vdim). With
+        `batch_first`, N is the first dim. Inputs without a batch have no dim N.
+        key_padding_mask: Shape (N, S) or (S,). True excludes a key; a floating mask is added to the scores.
+        need_weights: Whether to return the weights. If False, attention does not store the matrix of weights.
+        attn_mask: Shape (L, S) or (N * num_heads, L, S). True excludes a pair; a floating mask is added to the scores.
+        average_attn_weights: Whether the weights are the mean over the heads, (N, L, S), instead of (N, num_heads, L,
+        S).
+        is_causal: Whether attn_mask is causal. If no weights are returned, attention can then use a faster path.
 
-        Returns
-        -------
-        output : Tensor
-            Shape (L, N, embed_dim), with the same dims as `query`.
-        weights : Tensor or None
-            Shape (N, L, S), or (N, num_heads, L, S) if the weights are not averaged; None without `need_weights`.
+        Returns:
+            output : Tensor
+                Shape (L, N, embed_dim), with the same dims as `query`.
+            weights : Tensor or None
+                Shape (N, L, S), or (N, num_heads, L, S) if the weights are not averaged; None without `need_weights`.
 
-        Raises
-        ------
-        ShapeError
-            If the shapes of the inputs or of a mask are not those above.
-        DTypeError
-            If a mask is neither bool nor float.
-        ArgumentError
-            If `is_causal` is True and `attn_mask` is None.
+        Raises ShapeError if the shapes of the inputs or of a mask are not those above.
+        Raises DTypeError if a mask is neither bool nor float.
+        Raises ArgumentError if `is_causal` is True and `attn_mask` is None.
         """
         self.check(query, key, value)
         batched = query.ndim == 3

@@ -64,12 +64,6 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * window, tensor.shape[0] * window
 
 
-def _fan(tensor: Tensor, mode: str) -> int:
-    """Return fan in for the mode "fan_in", and fan out for "fan_out"."""
-    Choice("fan_in", "fan_out").expect("init", mode=mode.lower())
-    return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
-
-
 # ---- plain distributions --------------------------------------------------------------------------------------------
 
 
@@ -239,6 +233,19 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None =
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
+def _kaiming(name: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    """Return the standard deviation gain / sqrt(fan); warn, and return 0, for a tensor without elements."""
+    if 0 not in tensor.shape:
+        Choice("fan_in", "fan_out").expect("init", mode=mode.lower())
+        fan = _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
+        return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+    warn(
+        f"{name}: tensor has no elements, got {describe(tensor)}, so no element is initialized; pass a weight with "
+        "elements"
+    )
+    return 0.0
+
+
 def kaiming_uniform_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
@@ -251,13 +258,7 @@ def kaiming_uniform_(
 
     Source: He, Zhang, Ren and Sun, Delving deep into rectifiers, 2015.
     """
-    if 0 in tensor.shape:
-        warn(
-            f"kaiming_uniform_: tensor has no elements, got {describe(tensor)}, so no element is initialized; pass a "
-            "weight with elements"
-        )
-        return tensor
-    bound = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    bound = math.sqrt(3.0) * _kaiming("kaiming_uniform_", tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -269,13 +270,7 @@ def kaiming_normal_(
 
     The arguments are the same as for `kaiming_uniform_`.
     """
-    if 0 in tensor.shape:
-        warn(
-            f"kaiming_normal_: tensor has no elements, got {describe(tensor)}, so no element is initialized; pass a "
-            "weight with elements"
-        )
-        return tensor
-    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
+    return normal_(tensor, 0.0, _kaiming("kaiming_normal_", tensor, a, mode, nonlinearity), generator)
 
 
 # ---- older names ----------------------------------------------------------------------------------------------------

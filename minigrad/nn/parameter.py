@@ -56,27 +56,16 @@ class ParameterKind(type):
 class Parameter(Var, metaclass=ParameterKind):
     """Create a tensor that becomes a parameter of a module when it is assigned to an attribute of the module.
 
-    Parameters
-    ----------
-    data : Tensor or array_like, optional
-        Values of the parameter. The memory of a tensor is shared; other data is copied. By default, the parameter has
-        no elements.
-    requires_grad : bool, default True
-        Whether the parameter requires a gradient. With False, it may have any dtype, and `Module.parameters()` contains
-        it as well.
+    The tensor is a leaf of the class Var. `isinstance(x, Parameter)` is True for every Var, and for every tensor that
+    was a Var.
 
-    Returns
-    -------
-    Var
-        The leaf. `isinstance(x, Parameter)` is True for every Var, and for every tensor that was a Var.
+    data (Tensor or array_like): Values of the parameter. The memory of a tensor is shared; other data is copied. By
+    default, the parameter has no elements.
+    requires_grad: Whether the parameter requires a gradient. With False, it may have any dtype, and
+    `Module.parameters()` contains it as well.
 
-    Raises
-    ------
-    DTypeError
-        If gradients are required and the dtype is not a floating dtype.
+    Raises DTypeError if gradients are required and the dtype is not a floating dtype.
 
-    Examples
-    --------
     >>> p = mg.nn.Parameter(mg.zeros(2))
     >>> type(p).__name__, isinstance(p.requires_grad_(False), mg.nn.Parameter)
     ('Var', True)
@@ -108,21 +97,12 @@ class BufferKind(type):
 class Buffer(Tensor, metaclass=BufferKind):
     """Create a tensor that becomes a buffer of a module when it is assigned to an attribute of the module.
 
-    Parameters
-    ----------
-    data : Tensor or array_like, optional
-        Values of the buffer. The memory of a tensor is shared; other data is copied. By default, the buffer has no
-        elements.
-    persistent : bool, default True
-        Whether `state_dict` contains the buffer.
+    `isinstance(x, Buffer)` is True for this tensor.
 
-    Returns
-    -------
-    Tensor
-        The tensor. `isinstance(x, Buffer)` is True for this object.
+    data (Tensor or array_like): Values of the buffer. The memory of a tensor is shared; other data is copied. By
+    default, the buffer has no elements.
+    persistent: Whether `state_dict` contains the buffer.
 
-    Examples
-    --------
     >>> net = mg.nn.Module()
     >>> net.count = mg.nn.Buffer(mg.zeros(()))
     >>> list(net.state_dict())
@@ -203,20 +183,11 @@ class UninitializedParameter(Uninitialized, Var):
 
     An optimizer may be created before: the object stays the same.
 
-    Parameters
-    ----------
-    requires_grad : bool, default True
-        Whether the parameter will require a gradient.
-    device, dtype : optional
-        Device and dtype of the future memory; by default the default device and the default float dtype.
+    requires_grad: Whether the parameter will require a gradient.
+    device and dtype: Device and dtype of the future memory; by default the default device and the default float dtype.
 
-    Raises
-    ------
-    StateError
-        At every op before `materialize`.
+    Raises StateError at every op before `materialize`.
 
-    Examples
-    --------
     >>> p = mg.nn.UninitializedParameter()
     >>> optimizer = mg.optim.SGD([p], lr=0.1)
     >>> p.materialize((2, 3))

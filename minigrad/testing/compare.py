@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.errors import ArgumentError, MinigradError
+from minigrad.errors import ArgumentError, MinigradError, quantity
 from minigrad.testing.report import Report
 
 Array = NDArray[Any]
@@ -141,13 +141,8 @@ def not_imported(other: str) -> ArgumentError:
 
 
 def compare(
-    function: Callable[..., Any],
-    other: Any,
-    *inputs: Any,
-    rtol: float = 1e-5,
-    atol: float = 1e-6,
-    seed: int = 0,
-) -> Report:
+    function: Callable[..., Any], other: Any, *inputs: Any, rtol: float = 1e-5, atol: float = 1e-6, seed: int = 0,
+) -> Report:  # fmt: skip
     """Run a function with minigrad and with another library, and compare every value and gradient.
 
     function: Function of the inputs.  If its first parameter is named `lib`, this parameter receives the module of the
@@ -184,7 +179,7 @@ def compare(
     results, right = as_list(result, ours), as_list(expected, theirs)
     if len(results) != len(right):
         raise CompareError(
-            f"compare: the numbers of results must be equal, got {counted(len(results), 'result')} from minigrad and "
+            f"compare: the numbers of results must be equal, got {quantity(len(results), 'result')} from minigrad and "
             f"{len(right)} from {name}; return the same results with both"
         )
     for k, (y, z) in enumerate(zip(results, right)):
@@ -201,11 +196,6 @@ def compare(
     if not report.checks:
         report.checks.append(("no floating value was compared; return one from the function", False))
     return report
-
-
-def counted(n: int, noun: str) -> str:
-    """Return a number with its noun, which is singular for 1."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def compare_gradients(
@@ -236,7 +226,7 @@ def expect_close(
     if apart.any():
         index = tuple(int(i) for i in np.argwhere(apart)[0])
         raise CompareError(
-            f"compare: {what} differs at {int(apart.sum())} of {counted(apart.size, 'element')}, first at {index}: "
+            f"compare: {what} differs at {int(apart.sum())} of {quantity(apart.size, 'element')}, first at {index}: "
             f"minigrad computed {ours[index]:.8g} and {library} {theirs[index]:.8g}",
             what=what, line=line, ours=ours, theirs=theirs,
         )  # fmt: skip

@@ -88,19 +88,10 @@ def with_one_tuple(check: Callable[P, Report]) -> Callable[..., Any]:
 
 @with_one_tuple
 def gradcheck(
-    function: Function,
-    inputs: Tensor | Sequence[Any],
-    *,
-    eps: float | None = None,
-    atol: float | None = None,
-    rtol: float | None = None,
-    seed: int = 0,
-    names: Sequence[str] | None = None,
-    every: bool | None = None,
-    modes: Sequence[str] | None = None,
-    name: str = "gradcheck",
-    backward: bool = True,
-) -> Report:
+    function: Function, inputs: Tensor | Sequence[Any], *, eps: float | None = None, atol: float | None = None,
+    rtol: float | None = None, seed: int = 0, names: Sequence[str] | None = None, every: bool | None = None,
+    modes: Sequence[str] | None = None, name: str = "gradcheck", backward: bool = True,
+) -> Report:  # fmt: skip
     """Compare the gradients of `function` at `inputs` with central differences.
 
     inputs: Arguments.  Vars are checked and must be float64, float32 or complex; other tensors and values are passed
@@ -170,18 +161,10 @@ def gradcheck(
 
 @with_one_tuple
 def gradgradcheck(
-    function: Function,
-    inputs: Tensor | Sequence[Any],
-    *,
-    eps: float | None = None,
-    atol: float | None = None,
-    rtol: float | None = None,
-    seed: int = 0,
-    names: Sequence[str] | None = None,
-    every: bool | None = None,
-    modes: Sequence[str] | None = None,
-    grad_outputs: Tensor | Sequence[Tensor] | None = None,
-) -> Report:
+    function: Function, inputs: Tensor | Sequence[Any], *, eps: float | None = None, atol: float | None = None,
+    rtol: float | None = None, seed: int = 0, names: Sequence[str] | None = None, every: bool | None = None,
+    modes: Sequence[str] | None = None, grad_outputs: Tensor | Sequence[Tensor] | None = None,
+) -> Report:  # fmt: skip
     """Compare the second derivatives of `function`: `gradcheck` of the map (inputs, cotangent) -> gradients.
 
     inputs: Arguments, as in `gradcheck`.

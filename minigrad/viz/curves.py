@@ -83,7 +83,8 @@ def curves(
     ['tanh', "tanh'", "tanh''"]
     """
     sources = {str(name): each for name, each in f.items()} if isinstance(f, Mapping) else {"": f}
-    kinds = {name: is_function(each) for name, each in sources.items()}
+    kinds = {name: isinstance(each, str) or (callable(each) and not isinstance(each, Tensor))
+             for name, each in sources.items()}  # fmt: skip
     if not sources or len(set(kinds.values())) > 1:
         raise ArgumentError(
             "viz.curves: f must contain either functions or sequences of numbers, got none or both; pass mg.tanh, for "
@@ -103,11 +104,6 @@ def curves(
             )
         shown = [replace(curve, name=str(name)) for name, curve in zip(names, shown)]
     return drawn(shown, "" if functions else "step", log, cut=functions)
-
-
-def is_function(f: Any) -> bool:
-    """Return whether an object is a function or the name of one, and not values."""
-    return isinstance(f, str) or (callable(f) and not isinstance(f, Tensor))
 
 
 def check_range(over: Any, orders: int) -> None:
@@ -142,7 +138,8 @@ def with_derivatives(name: str, f: Any, over: tuple[float, float], orders: int) 
     curves = []
     for order in range(orders + 1):
         y = heights(fn, x)
-        curves.append(Curve(name + prime(order), x, y, jumps(fn, x, y)))
+        suffix = "'" * order if order < 4 else f"^({order})"
+        curves.append(Curve(name + suffix, x, y, jumps(fn, x, y)))
         fn = derivative(fn)
     return curves
 
@@ -164,11 +161,6 @@ def named(f: Any, name: str) -> tuple[Function, str]:
         return op.public, name or f
     called = getattr(f, "__name__", "f")
     return f, name or ("f" if called == "<lambda>" else called)
-
-
-def prime(order: int) -> str:
-    """Return the suffix that the name of a derivative has."""
-    return "'" * order if order < 4 else f"^({order})"
 
 
 def derivative(fn: Function) -> Function:

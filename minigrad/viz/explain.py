@@ -8,6 +8,7 @@ text.
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from minigrad.autodiff.engine import reachable
@@ -130,13 +131,6 @@ def kernel_text(node: BackpropOp) -> str:
 
 def kernel_files(op: Any, specs: list[tuple[Any, Any]], device: Any, params: dict[str, Any]) -> list[str]:
     """Return the generated modules that a call with these layouts and dtypes runs."""
-    operands = tuple(Bare(layout, dtype, device) for layout, dtype in specs)
+    operands = tuple(SimpleNamespace(layout=layout, dtype=dtype, device=device) for layout, dtype in specs)
     launch = make_plan(op, operands, params).launch  # type: ignore[arg-type]
     return [] if launch is None else list(launch.files)
-
-
-class Bare:
-    """An operand without data: it has only the attributes that planning reads."""
-
-    def __init__(self, layout: Any, dtype: Any, device: Any) -> None:
-        self.layout, self.dtype, self.device = layout, dtype, device

@@ -67,7 +67,7 @@ class Log:
     def __call__(self, step: int | None = None, **values: Any) -> None:
         """Add a row of values, numbers or tensors of one element; the default step is the last step plus 1."""
         self.step = self.step + 1 if step is None else int(step)
-        row = {name: number(value) for name, value in values.items()}
+        row = {name: float(x.detach().item() if isinstance(x, Tensor) else x) for name, x in values.items()}
         if self.file is not None:
             self.write(row)
         for name, value in row.items():
@@ -126,11 +126,6 @@ class Log:
         self.close()
 
 
-def number(value: Any) -> float:
-    """Return a number or a tensor of one element as a float."""
-    return float(value.detach().item() if isinstance(value, Tensor) else value)
-
-
 def screen(out: TextIO, total: int | None) -> Notebook | Terminal | Lines:
     """Return the output for a notebook, a terminal or a file."""
     if "IPython" in sys.modules:
@@ -140,17 +135,32 @@ def screen(out: TextIO, total: int | None) -> Notebook | Terminal | Lines:
     return Terminal(out) if hasattr(out, "isatty") and out.isatty() else Lines(out, total)
 
 
-class Notebook:
-    """Output for a notebook, which replaces each picture by the next."""
+class Screen:
+    """Output that draws a picture if enough time has passed since the last one, and once at the end."""
 
-    def __init__(self) -> None:
-        self.handle: Any = None
-        self.due = 0.0
+    due = 0.0
 
     def update(self, log: Log, force: bool = False) -> None:
-        """Draw a picture if enough time has passed since the last one."""
-        if not log.values or (not force and time.monotonic() < self.due):
-            return
+        """Draw a picture if it is time, or with `force`."""
+        if log.values and (force or time.monotonic() >= self.due):
+            self.draw(log)
+            self.due = time.monotonic() + SECONDS
+
+    def end(self, log: Log) -> None:
+        """Draw the last picture."""
+        self.update(log, force=True)
+
+    def draw(self, log: Log) -> None:
+        """Draw a picture."""
+        raise NotImplementedError
+
+
+class Notebook(Screen):
+    """Output for a notebook, which replaces each picture by the next."""
+
+    handle: Any = None
+
+    def draw(self, log: Log) -> None:
         from IPython.display import HTML, display
 
         page = HTML(log.curves().html + styled(f"<pre>{escape(log.progress())}</pre>"))
@@ -158,33 +168,20 @@ class Notebook:
             self.handle = display(page, display_id=True)
         else:
             self.handle.update(page)
-        self.due = time.monotonic() + SECONDS
-
-    def end(self, log: Log) -> None:
-        """Draw the last picture."""
-        self.update(log, force=True)
 
 
-class Terminal:
+class Terminal(Screen):
     """Output for a terminal, which draws each chart over the previous one."""
 
     def __init__(self, out: TextIO) -> None:
-        self.out, self.lines, self.due = out, 0, 0.0
+        self.out, self.lines = out, 0
 
-    def update(self, log: Log, force: bool = False) -> None:
-        """Draw a chart if enough time has passed since the last one."""
-        if not log.values or (not force and time.monotonic() < self.due):
-            return
+    def draw(self, log: Log) -> None:
         text = f"{log.curves().text.rstrip()}\n{log.progress()}\n"
         back = f"\x1b[{self.lines}A\x1b[J" if self.lines else ""  # up to the first line, and clear the lines below
         self.out.write(back + text)
         self.out.flush()
         self.lines = text.count("\n")
-        self.due = time.monotonic() + SECONDS
-
-    def end(self, log: Log) -> None:
-        """Draw the last chart."""
-        self.update(log, force=True)
 
 
 class Lines:

@@ -64,17 +64,12 @@ def kernel(y: Tensor, machine: bool = True) -> Picture:
             "retain_graph=True to it"
         )
     machine = machine and node.plan.device.kind == "cpu"
-    columns = {"forward": forward(node, machine)}
+    files = files_of(node) if node.plan.launch is not None else []
+    columns = {"forward": [listing(node.op, file, machine) for file in files]}
     for k, title, shown in backward(node, machine):
         columns[f"backward, to {title}" if title else f"backward {k}"] = shown
     heading = f"{node.op.label}: the kernels of the call, and of the backward pass"
     return Picture(heading, as_text(columns), html=as_html(heading, columns))
-
-
-def forward(node: BackpropOp, machine: bool) -> list[Listing]:
-    """Return the kernels of the call."""
-    files = files_of(node) if node.plan.launch is not None else []
-    return [listing(node.op, file, machine) for file in files]
 
 
 def backward(node: BackpropOp, machine: bool) -> list[tuple[int, str, list[Listing]]]:

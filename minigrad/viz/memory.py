@@ -7,13 +7,13 @@ gradients, intermediate values of rules, and values that checkpoints recompute; 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.api.page import LIGHT
 from minigrad.autodiff.checks import end_of, seed
 from minigrad.autodiff.engine import pull_back, reachable
-from minigrad.autodiff.hooks import Around
+from minigrad.diagnostics.flow import Watched
 from minigrad.diagnostics.tape import Row, counted, exact, in_units, rows_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
@@ -52,22 +52,6 @@ class Memory(Picture):
         super().__init__(title, as_text(self, notes), svg=as_svg(self, title, notes))
 
 
-class Measured(Around):
-    """A node whose step of the backward pass is measured."""
-
-    __slots__ = ("steps",)
-    hooks = None  # a measurement does not call the user's hooks
-
-    def __init__(self, node: Any, steps: Steps) -> None:
-        super().__init__(node)
-        self.steps = steps
-
-    def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> Any:
-        """Run the node's `pull` as a new step."""
-        self.steps.begin(self.node.id)
-        return self.node.pull(gradients, wanted, create)
-
-
 class Steps:
     """The peak of the additional bytes in each step of a pass; a step lasts until the next step begins."""
 
@@ -84,6 +68,11 @@ class Steps:
             self.most[self.node] = self.allocator.stats().peak_bytes - self.before
         self.node = node
         self.allocator.reset_peak()
+
+    def measure(self, node: Any, gradients: Any, pull: Callable[[], Any]) -> Any:
+        """Run the `pull` of a node as a new step."""
+        self.begin(node.id)
+        return pull()
 
 
 def memory(y: Tensor) -> Memory:
@@ -102,7 +91,7 @@ def memory(y: Tensor) -> Memory:
     nodes, _ = reachable([end_of(y)])
     with no_grad(), exact(y.storage.allocator):
         steps = Steps(y.storage.allocator)
-        pull_back([Measured(node, steps) for node in nodes], [(end_of(y), seed(y, None))])
+        pull_back([Watched(node, steps.measure) for node in nodes], [(end_of(y), seed(y, None))])
         steps.begin(None)
     forward, held = [], 0
     for row in rows:

@@ -17,7 +17,7 @@ import numpy as np
 
 from minigrad.core.dtype import DType, as_dtype, float64
 from minigrad.diagnostics.precision import Error, Vertex, compared, eps_of
-from minigrad.diagnostics.shown import as_text
+from minigrad.diagnostics.shown import aligned, as_text
 from minigrad.errors import ArgumentError
 from minigrad.ops.creation import tensor
 from minigrad.runtime.tensor import Tensor, describe
@@ -51,7 +51,8 @@ class Precision(Picture):
         findings = [finding(self.vertices, ends, dtype) for dtype in dtypes]
         text = "\n".join([title, *table(self.vertices, self.dtypes), *findings])
         drawn = svg.draw(
-            [box_of(vertex, self.dtypes, vertex.number in ends) for vertex in vertices], arrows(vertices),
+            [box_of(vertex, self.dtypes, vertex.number in ends) for vertex in vertices],
+            [svg.Edge(f"p{parent}", f"p{vertex.number}") for vertex in vertices for parent in vertex.parents],
             title=title, legend=LEGEND, dark=dark,
         )  # fmt: skip
         items = "".join(f"<li>{escape(line)}</li>" for line in findings)
@@ -209,21 +210,15 @@ def named(vertex: Vertex) -> str:
 
 def table(vertices: Sequence[Vertex], dtypes: Sequence[DType]) -> list[str]:
     """Return a table with one line per vertex, without exact constants."""
-    head = ["", "", "float64", *[word for dtype in dtypes for word in (f"{dtype} own", "all")]]
-    rows = [head]
+    rows = [["", "", "float64", *[word for dtype in dtypes for word in (f"{dtype} own", "all")]]]
     for vertex in vertices:
         if vertex.kind == "constant" and exact(vertex):
             continue
         sizes = [size_text(e, eps_of(d)) for d in dtypes for e in (vertex.errors[d].own, vertex.errors[d].total)]
         rows.append([f"#{vertex.number}", vertex.name, value_text(vertex), *sizes])
-    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
     legend = "errors of the worst element, in eps (" + ", ".join(f"{d} {eps_of(d):.2g}" for d in dtypes) + ")"
     columns = "own: the error of the op itself; all: the error so far; !: no digit is correct"
-    lines = [
-        "  ".join(cell.ljust(width) if k < 3 else cell.rjust(width) for k, (cell, width) in enumerate(zip(row, widths)))
-        for row in rows
-    ]
-    return [legend, columns, *[line.rstrip() for line in lines]]
+    return [legend, columns, *aligned(rows, 3)]
 
 
 def exact(vertex: Vertex) -> bool:
@@ -256,8 +251,3 @@ def hint(vertex: Vertex, dtypes: Sequence[DType]) -> str:
         error = vertex.errors[dtype].total
         errors.append(f"{dtype}{position_of(error)}: {error.got:.9g}, right is {error.right:.9g}")
     return "\n".join([str(vertex), *errors])
-
-
-def arrows(vertices: Sequence[Vertex]) -> list[svg.Edge]:
-    """Return the edges from operands to results."""
-    return [svg.Edge(f"p{parent}", f"p{vertex.number}") for vertex in vertices for parent in vertex.parents]

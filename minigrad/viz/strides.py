@@ -41,7 +41,8 @@ def layout(x: Tensor) -> Picture:
         )
     indices = islice(product(*map(range, beginning(x).shape)), POSITIONS)
     positions = [x.offset + sum(i * s for i, s in zip(index, x.strides, strict=True)) for index in indices]
-    numbers = [number_text(v) for v in values(beginning(x)).reshape(-1)[: len(positions)]]
+    first_values = values(beginning(x)).reshape(-1)[: len(positions)]
+    numbers = [f"{v:.3g}" if v.dtype.kind in "fc" else str(v.item()) for v in first_values]  # about four characters
     size = max(reach(x), reach(x.base) if isinstance(x.base, Tensor) else 0)
     first = min(positions, default=0) // ROW * ROW if size > POSITIONS else 0
     shown = range(first, min(size, first + POSITIONS))
@@ -66,11 +67,6 @@ def beginning(x: Tensor) -> Tensor:
 def reach(x: Tensor) -> int:
     """Return one more than the largest position of an element."""
     return 1 + x.offset + sum((n - 1) * s for n, s in zip(x.shape, x.strides, strict=True) if s > 0) if x.numel() else 0
-
-
-def number_text(value: np.generic) -> str:
-    """Return a number in about four characters."""
-    return f"{value:.3g}" if value.dtype.kind in "fc" else str(value.item())
 
 
 def as_text(x: Tensor, notes: list[str], shown: range, positions: list[int], numbers: list[str]) -> str:

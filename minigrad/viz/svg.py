@@ -116,7 +116,8 @@ def draw(
     parts += [_edge_label(edge, route, plan) for edge, route in zip(edges, plan.routes) if edge.label]
     parts += _legend(legend, -left, plan.height + 10)
     corner = (-left - MARGIN, -MARGIN)
-    text = drawing(width, height, title, parts, description or _summary(nodes, edges), corner) + "\n"
+    summary = f"A graph of {len(nodes)} nodes and {len(edges)} edges; arrows point from operands down to results."
+    text = drawing(width, height, title, parts, description or summary, corner) + "\n"
     return darkened(text) if dark else text
 
 
@@ -126,10 +127,6 @@ def _legend(legend: Sequence[tuple[str, str]], x: float, y: float) -> list[str]:
         parts += [box(x, y, 12, 12, colour, line=ARROW, rx=3), label(x + 17, y + 10, text, TEXT_SIZE, "start")]
         x += 24 + _advance(text, TEXT_SIZE)
     return parts
-
-
-def _summary(nodes: Sequence[Node], edges: Sequence[Edge]) -> str:
-    return f"A graph of {len(nodes)} nodes and {len(edges)} edges; arrows point from operands down to results."
 
 
 def _box(node: Node, centre: Point, size: tuple[float, float]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.learning.exercises.patients import INDEX, PATIENTS, WRONG_IN, Array, log_softmax, pick
-from minigrad.learning.grading import Exercises, Wrong, as_array, expect_returned
+from minigrad.learning.grading import Exercises, Wrong, as_array, several, truth
 
 EXERCISES = Exercises()
 
@@ -95,11 +95,7 @@ def grade_holds(answer: Any) -> None:
     for name, f, rule, right in RULES:
         for point in POINTS:
             x = point.copy()
-            got = answer(f, rule, x)
-            expect_returned(got, "holds(f, rule, x)")
-            if not isinstance(got, (bool, np.bool_)):
-                raise Wrong(f"holds(f, rule, x) should return True or False, but returned {type(got).__name__}")
-            if bool(got) is not right:
+            if truth(answer(f, rule, x), "holds(f, rule, x)") is not right:
                 said = "rejects" if right else "accepts"
                 raise Wrong(f"your checker {said} {name}, at a point of shape {x.shape}")
             if not np.array_equal(x, point):
@@ -224,9 +220,7 @@ def grade_mended(answer: Any) -> None:
             g = draw(pick(*operands).shape if name == "pick" else shapes[0])
             got, want = answer[name](g, *operands), right(g, *operands)
             what = f"the rule of {name}, with operands of shape {', '.join(map(str, shapes))},"
-            expect_returned(got, what)
-            if not isinstance(got, (tuple, list)) or len(got) != len(want):
-                raise Wrong(f"{what} should return a tuple: a gradient for each operand, so {len(want)} in all")
+            several(got, len(want), what, f"a tuple of {len(want)}, a gradient for each operand,")
             for k, (mine, theirs) in enumerate(zip(got, want)):
                 found = as_array(mine, what)
                 if found.shape != theirs.shape:
@@ -286,11 +280,7 @@ def grade_transposed(answer: Any) -> None:
     Random vectors that hide a difference, or that cancel, are rare, and an answer by chance is not right for all pairs.
     """
     for name, push, pull, n, m, right in pairs():
-        answers = [answer(push, pull, n, m) for _ in range(5)]
-        for got in answers:
-            expect_returned(got, "transposed(push, pull, n, m)")
-            if not isinstance(got, (bool, np.bool_)):
-                raise Wrong(f"transposed(...) should return True or False, but returned {type(got).__name__}")
-        if sum(bool(got) is right for got in answers) < 3:
+        answers = [truth(answer(push, pull, n, m), "transposed(push, pull, n, m)") for _ in range(5)]
+        if answers.count(right) < 3:
             absolute = "; an absolute tolerance lets small numbers pass" if name.startswith("a small") else ""
             raise Wrong(f"for {name}, the answer is {right}, and yours is {not right}{absolute}")

@@ -9,7 +9,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import f64
-from minigrad.learning.grading import Exercises, Wrong, expect_close, expect_returned, tried
+from minigrad.learning.grading import Exercises, Wrong, expect_close, expect_returned, several, tried
 
 EXERCISES = Exercises()
 
@@ -74,21 +74,21 @@ def scaled(x: Any) -> Any:
     return (x - low) / (high - low)
 
 
-def slope_of(answer: Any, values: list[float], weights: list[float], what: str) -> tuple[Any, Any]:
+def slope_of(answer: Any, values: Any, weights: Any, what: str, dtype: Any = f64) -> tuple[Any, Any]:
     """Return an answer's value and the gradient of <weights, value>; raise Wrong with the reason if there is none."""
     with mg.debug():
-        x = mg.Var(values, dtype=f64, name="x")
+        x, factors = mg.Var(values, dtype=dtype, name="x"), mg.tensor(weights, dtype=dtype)
         y = answer(x)
         expect_returned(y, what)
         if not isinstance(y, mg.Tensor):
             raise Wrong(f"{what} returns {type(y).__name__}, but a tensor was expected")
-        if y.shape != x.shape:
-            raise Wrong(f"{what} has shape {y.shape}, but {x.shape} was expected")
-        total = (y * mg.tensor(weights, dtype=f64)).sum()
+        if y.shape != factors.shape:
+            raise Wrong(f"{what} has shape {y.shape}, but {factors.shape} was expected")
+        total = (y * factors).sum()
         if not total.requires_grad:
             raise Wrong(f"{what} is cut: {x.explain_grad(total)}")
     g = mg.grad(total, x, allow_unused=True)
-    return y, np.zeros(len(values)) if g is None else g
+    return y, mg.zeros_like(x) if g is None else g
 
 
 @EXERCISES(
@@ -152,9 +152,7 @@ def grade_separate(answer: Any) -> None:
             shared = (x * x).tanh()
             pair = [(shared * shared).sum(), (shared * 3.0).sum()]
             got = answer(*(pair[::-1] if swapped else pair), x)
-            expect_returned(got, "separate(a, b, x)")
-            if not isinstance(got, (tuple, list)) or len(got) != 2:
-                raise Wrong(f"separate(a, b, x) should return two gradients, but returned {type(got).__name__}")
+            several(got, 2, "separate(a, b, x)", "a pair of gradients")
             slope = 2 * np.array(values) * (1 - np.tanh(np.square(values)) ** 2)
             want = [2 * np.tanh(np.square(values)) * slope, 3 * slope]
             for k, (mine, right) in enumerate(zip(got, want[::-1] if swapped else want)):

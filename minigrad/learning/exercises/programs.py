@@ -6,6 +6,7 @@ import math
 import operator
 import random
 from collections.abc import Callable, Sequence
+from functools import partialmethod
 from typing import Any
 
 from minigrad.learning.grading import Exercises, Wrong, as_float, expect_close, expect_returned, tried
@@ -27,37 +28,22 @@ class Placeholder:
     def __init__(self, items: list[Item], slots: list[int], slot: int) -> None:
         self.items, self.slots, self.slot = items, slots, slot
 
-    def added(self, op: str, *operands: Any) -> Placeholder:
-        """Append one item and return the placeholder of its result."""
+    def added(self, op: str, *others: Any, swapped: bool = False) -> Placeholder:
+        """Append one item and return the placeholder of its result; `swapped` if this is the second operand."""
         slot = self.slots[0]
         self.slots[0] += 1
-        read = [x.slot if isinstance(x, Placeholder) else x for x in operands]
-        self.items.append((op, (*read, slot)))
+        read = [x.slot if isinstance(x, Placeholder) else x for x in (self, *others)]
+        self.items.append((op, (*(read[::-1] if swapped else read), slot)))
         return Placeholder(self.items, self.slots, slot)
-
-    def __add__(self, other: Any) -> Placeholder:
-        return self.added("add", self, other)
-
-    def __radd__(self, other: Any) -> Placeholder:
-        return self.added("add", other, self)
-
-    def __sub__(self, other: Any) -> Placeholder:
-        return self.added("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Placeholder:
-        return self.added("sub", other, self)
-
-    def __mul__(self, other: Any) -> Placeholder:
-        return self.added("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Placeholder:
-        return self.added("mul", other, self)
-
-    def __neg__(self) -> Placeholder:
-        return self.added("neg", self)
 
     def __bool__(self) -> bool:
         raise TypeError("a placeholder has no value")
+
+
+for _op in FUNCTIONS:
+    setattr(Placeholder, f"__{_op}__", partialmethod(Placeholder.added, _op))
+    if OPERANDS[_op] == 2:
+        setattr(Placeholder, f"__r{_op}__", partialmethod(Placeholder.added, _op, swapped=True))
 
 
 def record(function: Callable[..., Any], n: int) -> tuple[list[Item], int]:

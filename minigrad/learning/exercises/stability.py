@@ -8,24 +8,12 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.learning.grading import Exercises, Wrong, as_float, expect_close, expect_digits_at, expect_returned
+from minigrad.learning.exercises.graphs import slope_of
+from minigrad.learning.grading import Exercises, Wrong, as_float, expect_close, expect_digits_at, several
 
 EXERCISES = Exercises()
 
 Piece = tuple[float, float]
-
-
-def looked_at(answer: Any, x: Any, what: str, weights: Any) -> tuple[Any, Any]:
-    """Return an answer's value and the gradient of <weights, value>; raise Wrong if no gradient flows."""
-    y = answer(x)
-    expect_returned(y, what)
-    if not isinstance(y, mg.Tensor):
-        raise Wrong(f"{what} returns {type(y).__name__}, but a tensor was expected")
-    if y.shape != weights.shape:
-        raise Wrong(f"{what} has shape {y.shape}, but {weights.shape} was expected")
-    if not y.requires_grad:
-        raise Wrong(f"{what} is cut from x: no gradient flows through it")
-    return y, mg.grad((y * mg.from_numpy(weights).to(y.dtype)).sum(), x)
 
 
 def row_logsumexp(x: Any) -> Any:
@@ -52,7 +40,7 @@ def grade_row_logsumexp(answer: Any) -> None:
         sums = np.exp(z - top).sum(1, keepdims=True)
         weights = np.array([1.0, -2.0, 0.5])
         what = f"row_logsumexp({rows})"
-        y, g = looked_at(answer, mg.Var(rows, dtype="float32"), what, weights)
+        y, g = slope_of(answer, rows, weights, what, mg.float32)
         expect_close(y, (np.log(sums) + top)[:, 0], what, 1e-5)
         wanted = weights[:, None] * np.exp(z - top) / sums
         expect_close(g, wanted, f"the gradient of {what}, its elements times {weights.tolist()},", 1e-5)
@@ -76,10 +64,9 @@ def grade_log1mexp(answer: Any) -> None:
     """Test values and derivatives at points from -1e-10 to -80, in two dtypes."""
     points = [-1e-10, -1e-4, -0.3, -0.8, -5.0, -40.0, -80.0]
     for dtype, allowed in ((mg.float32, 2.0**-19), (mg.float64, 2.0**-46)):
-        x = mg.Var(points, dtype=dtype)
         what = f"log1mexp({{x}}) in {dtype}"
-        y, g = looked_at(answer, x, "log1mexp(x)", np.ones(len(points)))
-        exact = x.detach().double().numpy()
+        y, g = slope_of(answer, points, np.ones(len(points)), "log1mexp(x)", dtype)
+        exact = mg.tensor(points, dtype=dtype).double().numpy()
         value = np.array([math.log(-math.expm1(v)) if v > -0.5 else math.log1p(-math.exp(v)) for v in exact])
         expect_digits_at(points, y, value, what, allowed)
         expect_digits_at(points, g, -1.0 / np.expm1(-exact), f"the derivative of {what}", allowed)
@@ -109,7 +96,7 @@ def grade_unit_rows(answer: Any) -> None:
         unit = x / safe
         slope = np.where(length == 0, 0.0, (weights - unit * (weights * unit).sum(1, keepdims=True)) / safe)
         what = f"unit_rows({rows})"
-        y, g = looked_at(answer, mg.Var(rows, dtype="float64"), what, weights)
+        y, g = slope_of(answer, rows, weights, what)
         expect_close(y, unit, what, 1e-9)
         expect_close(g, slope, f"the gradient of {what}, its elements times {weights.tolist()},", 1e-9)
 
@@ -136,10 +123,7 @@ def grade_merged(answer: Any) -> None:
     for a in pieces:
         for b in pieces:
             what = f"merged({a}, {b})"
-            got, want = answer(a, b), merged(a, b)
-            expect_returned(got, what)
-            if not isinstance(got, (tuple, list)) or len(got) != 2:
-                raise Wrong(f"{what} should return two numbers, but returned {got!r}")
+            got, want = several(answer(a, b), 2, what, "a pair of numbers"), merged(a, b)
             top, total = (as_float(each, what) for each in got)
             if top != want[0]:
                 raise Wrong(f"{what} has the top {top:g}, but {want[0]:g} was expected")

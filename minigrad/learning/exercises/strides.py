@@ -5,21 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from minigrad.learning.grading import Exercises, Wrong, expect_returned
+from minigrad.learning.grading import Exercises, Wrong, expect_returned, several, truth, whole
 
 EXERCISES = Exercises()
 
 Ints = tuple[int, ...]
-
-
-def whole(got: Any, what: str) -> int:
-    """Return an integer; raise Wrong for any other object."""
-    expect_returned(got, what)
-    if isinstance(got, bool) or not isinstance(got, (int, np.integer)):
-        raise Wrong(f"{what} returns {got!r}, but an integer was expected")
-    return int(got)
 
 
 def ints(got: Any, what: str) -> Ints:
@@ -28,14 +18,6 @@ def ints(got: Any, what: str) -> Ints:
     if not isinstance(got, (tuple, list)):
         raise Wrong(f"{what} returns {got!r}, but a tuple was expected")
     return tuple(whole(item, f"an entry of {what}") for item in got)
-
-
-def pair(got: Any, what: str) -> tuple[Any, Any]:
-    """Return two objects from a tuple or a list; raise Wrong for any other object."""
-    expect_returned(got, what)
-    if not isinstance(got, (tuple, list)) or len(got) != 2:
-        raise Wrong(f"{what} returns {got!r}, but a pair was expected")
-    return got[0], got[1]
 
 
 def same(got: Any, want: Any, what: str, why: str = "") -> None:
@@ -84,7 +66,7 @@ def grade_flipped(answer: Any) -> None:
         ((3, 4), (4, -1), 3, 1), ((1, 5), (10, 2), 4, 0),
     ):  # fmt: skip
         what = f"flipped({shape}, {strides}, {offset}, {dim})"
-        got = pair(answer(shape, strides, offset, dim), what)
+        got = several(answer(shape, strides, offset, dim), 2, what, "a pair")
         want = flipped(shape, strides, offset, dim)
         same(ints(got[0], f"the strides of {what}"), want[0], f"the strides of {what}")
         same(whole(got[1], f"the offset of {what}"), want[1], f"the offset of {what}")
@@ -138,11 +120,7 @@ def grade_flattens(answer: Any) -> None:
         ((3, 4), (4, -1)), ((3, 4), (0, 0)), ((3, 4), (0, 1)), ((7,), (3,)), ((), ()), ((2, 2, 3), (4, 3, 1)),
     ):  # fmt: skip
         what = f"flattens({shape}, {strides})"
-        got, want = answer(shape, strides), flattens(shape, strides)
-        expect_returned(got, what)
-        if not isinstance(got, (bool, np.bool_)):
-            raise Wrong(f"{what} returns {got!r}, but True or False was expected")
-        same(bool(got), want, what)
+        same(truth(answer(shape, strides), what), flattens(shape, strides), what)
 
 
 def sliding(n: int, size: int, step: int) -> tuple[Ints, Ints]:
@@ -162,6 +140,6 @@ def grade_sliding(answer: Any) -> None:
     """Test windows with and without overlap, and lengths with a remainder."""
     for n, size, step in ((6, 3, 1), (10, 4, 2), (11, 4, 2), (12, 4, 4), (7, 7, 3), (20, 3, 5)):
         what = f"sliding({n}, {size}, {step})"
-        got, want = pair(answer(n, size, step), what), sliding(n, size, step)
+        got, want = several(answer(n, size, step), 2, what, "a pair"), sliding(n, size, step)
         same(ints(got[0], f"the shape of {what}"), want[0], f"the shape of {what}")
         same(ints(got[1], f"the strides of {what}"), want[1], f"the strides of {what}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import minigrad as mg
 from minigrad import Tensor
-from minigrad.learning.grading import Exercises, Wrong, as_array, expect_close, expect_returned
+from minigrad.learning.grading import Exercises, Wrong, as_array, expect_close, expect_returned, several
 
 EXERCISES = Exercises()
 
@@ -17,14 +16,6 @@ EXERCISES = Exercises()
 def normal(seed: int, *shape: int) -> Tensor:
     """Return random numbers in float64, which are the same for every answer."""
     return mg.from_numpy(np.random.default_rng(seed).standard_normal(shape))
-
-
-def parts(got: Any, what: str, count: int) -> Sequence[Any]:
-    """Return the results; raise Wrong if their number is not `count`."""
-    expect_returned(got, what)
-    if not isinstance(got, (tuple, list)) or len(got) != count:
-        raise Wrong(f"{what} returns {type(got).__name__}, but a tuple of {count} tensors was expected")
-    return got
 
 
 def summed_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -68,7 +59,7 @@ def grade_linear_rule(answer: Any) -> None:
     for rows, inner, columns in ((2, 3, 4), (3, 3, 3), (1, 4, 2)):
         g, a, b = normal(1, rows, columns), normal(2, rows, inner), normal(3, columns, inner)
         what = f"linear_rule of a{(rows, inner)} and b{(columns, inner)}"
-        got = parts(answer(g, a, b), what, 2)
+        got = several(answer(g, a, b), 2, what, "a tuple of 2 tensors")
         for name, mine, want in zip("ab", got, linear_rule(g, a, b), strict=True):
             expect_close(mine, want, f"the gradient with respect to {name} in {what}", 1e-9)
 

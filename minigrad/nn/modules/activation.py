@@ -13,23 +13,17 @@ from minigrad.nn.parameter import Parameter
 from minigrad.ops.creation import empty
 from minigrad.runtime.tensor import Tensor, describe
 
-__all__ = [
-    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
-    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d",
-    "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
-]  # fmt: skip
 
-
-class Activation(FromFunction):
+class _Activation(FromFunction):
     """An activation function; `repr` shows `inplace` only if it is True."""
 
     def extra_repr(self) -> str:
         d = self.__dict__
-        names = [name for name in self._fields if name not in self._hidden and (name != "inplace" or d[name])]
+        names = [name for name in self._fields if name != "inplace" or d[name]]
         return ", ".join(f"{name}={d[name]!r}" for name in names)
 
 
-class Threshold(Activation, of=F.threshold):
+class Threshold(_Activation, of=F.threshold, fields="threshold value inplace"):
     """Keep elements above a threshold, and replace all other elements by `value`.
 
     threshold: Elements that are greater than this value are kept.
@@ -40,21 +34,15 @@ class Threshold(Activation, of=F.threshold):
     True
     """
 
-    threshold: float
-    value: float
-    inplace: bool = False
 
-
-class ReLU(Activation, of=F.relu):
+class ReLU(_Activation, of=F.relu, fields="inplace"):
     """Return max(x, 0)."""
-
-    inplace: bool = False
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, self.inplace)
 
 
-class RReLU(Activation, of=F.rrelu):
+class RReLU(_Activation, of=F.rrelu, fields="lower upper inplace"):
     """Multiply negative elements by a slope, which is random in training mode.
 
     In training mode, each negative element has its own slope, drawn uniformly between `lower` and `upper`.  In
@@ -63,142 +51,92 @@ class RReLU(Activation, of=F.rrelu):
     Source: Xu, Wang, Chen and Li, Empirical evaluation of rectified activations in convolutional network, 2015.
     """
 
-    lower: float = 1.0 / 8
-    upper: float = 1.0 / 3
-    inplace: bool = False
-
     def forward(self, input: Tensor) -> Tensor:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
-class Hardtanh(Activation, of=F.hardtanh):
+class Hardtanh(_Activation, of=F.hardtanh, fields="min_val max_val inplace"):
     """Limit elements to [min_val, max_val]; `min_value` and `max_value` are the older names of the bounds."""
 
-    min_val: float = -1.0
-    max_val: float = 1.0
-    inplace: bool = False
-    min_value: float | None = None
-    max_value: float | None = None
-
-    def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
-        for old, name in (("min_value", "min_val"), ("max_value", "max_val")):
-            value = fields.pop(old)
-            fields[name] = fields[name] if value is None else value
-        if not fields["min_val"] < fields["max_val"]:
-            raise ArgumentError(
-                f"Hardtanh: min_val must be less than max_val, got {fields['min_val']} and {fields['max_val']}; pass "
-                "an interval"
-            )
-        return fields
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
+    def __init__(
+        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:  # fmt: skip
+        low, high = min_val if min_value is None else min_value, max_val if max_value is None else max_value
+        if not low < high:
+            raise ArgumentError(f"Hardtanh: min_val must be less than max_val, got {low} and {high}; pass an interval")
+        super().__init__(low, high, inplace)
 
 
-class ReLU6(Activation, of=F.relu6):
+class ReLU6(_Activation, of=F.relu6, fields="inplace"):
     """Return min(max(x, 0), 6)."""
 
-    inplace: bool = False
 
-
-class Sigmoid(Activation, of=F.sigmoid):
+class Sigmoid(_Activation, of=F.sigmoid):
     """Return 1 / (1 + exp(-x))."""
 
 
-class Hardsigmoid(Activation, of=F.hardsigmoid):
+class Hardsigmoid(_Activation, of=F.hardsigmoid, fields="inplace"):
     """Return x / 6 + 1/2, limited to [0, 1]."""
 
-    inplace: bool = False
 
-
-class Tanh(Activation, of=F.tanh):
+class Tanh(_Activation, of=F.tanh):
     """Return the hyperbolic tangent."""
 
 
-class SiLU(Activation, of=F.silu):
+class SiLU(_Activation, of=F.silu, fields="inplace"):
     """Return x * sigmoid(x), also called swish."""
 
-    inplace: bool = False
 
-
-class Mish(Activation, of=F.mish):
+class Mish(_Activation, of=F.mish, fields="inplace"):
     """Return x * tanh(softplus(x))."""
 
-    inplace: bool = False
 
-
-class Hardswish(Activation, of=F.hardswish):
+class Hardswish(_Activation, of=F.hardswish, fields="inplace"):
     """Return x * min(max(x + 3, 0), 6) / 6."""
 
-    inplace: bool = False
 
-
-class ELU(Activation, of=F.elu):
+class ELU(_Activation, of=F.elu, fields="alpha inplace"):
     """Return x for positive elements, and alpha * (exp(x) - 1) for all others."""
 
-    alpha: float = 1.0
-    inplace: bool = False
 
-
-class CELU(Activation, of=F.celu):
+class CELU(_Activation, of=F.celu, fields="alpha inplace"):
     """Return max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)."""
 
-    alpha: float = 1.0
-    inplace: bool = False
 
-
-class SELU(Activation, of=F.selu):
+class SELU(_Activation, of=F.selu, fields="inplace"):
     """Return a scaled ELU that keeps mean 0 and variance 1 in deep networks.
 
     Source: Klambauer, Unterthiner, Mayr and Hochreiter, Self-normalizing neural networks, 2017.
     """
 
-    inplace: bool = False
 
-
-class GLU(Activation, of=F.glu):
+class GLU(_Activation, of=F.glu, fields="dim"):
     """Return the first half along `dim` times the sigmoid of the second half."""
 
-    dim: int = -1
 
-
-class GELU(Activation, of=F.gelu):
+class GELU(_Activation, of=F.gelu, fields="approximate"):
     """Return x times the standard normal distribution function at x; `approximate="tanh"` selects a faster formula."""
 
-    approximate: str = "none"
 
-
-class Hardshrink(Activation, of=F.hardshrink):
+class Hardshrink(_Activation, of=F.hardshrink, fields="lambd"):
     """Replace elements in [-lambd, lambd] by 0."""
 
-    lambd: float = 0.5
 
-
-class LeakyReLU(Activation, of=F.leaky_relu):
+class LeakyReLU(_Activation, of=F.leaky_relu, fields="negative_slope inplace"):
     """Return x for positive elements, and negative_slope * x for all other elements."""
 
-    negative_slope: float = 1e-2
-    inplace: bool = False
 
-
-class LogSigmoid(Activation, of=F.logsigmoid):
+class LogSigmoid(_Activation, of=F.logsigmoid):
     """Return log(1 / (1 + exp(-x)))."""
 
 
-class Softplus(Activation, of=F.softplus):
+class Softplus(_Activation, of=F.softplus, fields="beta threshold"):
     """Return log(1 + exp(beta * x)) / beta, or x itself where beta * x is greater than the threshold."""
 
-    beta: float = 1.0
-    threshold: float = 20.0
 
-
-class Softshrink(Activation, of=F.softshrink):
+class Softshrink(_Activation, of=F.softshrink, fields="lambd"):
     """Move elements by lambd towards 0; elements in [-lambd, lambd] become 0."""
-
-    lambd: float = 0.5
 
 
 class PReLU(Module):
@@ -208,6 +146,8 @@ class PReLU(Module):
     init: Initial value of the weights.
     device and dtype: Device and dtype of the parameter.
     """
+
+    _shown = "num_parameters"
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
@@ -222,28 +162,21 @@ class PReLU(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
 
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
 
-
-class Softsign(Activation, of=F.softsign):
+class Softsign(_Activation, of=F.softsign):
     """Return x / (1 + |x|)."""
 
 
-class Tanhshrink(Activation, of=F.tanhshrink):
+class Tanhshrink(_Activation, of=F.tanhshrink):
     """Return x - tanh(x)."""
 
 
-class Softmin(Activation, of=F.softmin):
+class Softmin(_Activation, of=F.softmin, fields="dim"):
     """Return the softmax of -x along `dim`."""
 
-    dim: int | None = None
 
-
-class Softmax(Activation, of=F.softmax):
+class Softmax(_Activation, of=F.softmax, fields="dim"):
     """Return exp(x) divided by its sum along `dim`."""
-
-    dim: int | None = None
 
 
 class Softmax2d(Module):
@@ -258,7 +191,5 @@ class Softmax2d(Module):
         return F.softmax(input, -3)
 
 
-class LogSoftmax(Activation, of=F.log_softmax):
+class LogSoftmax(_Activation, of=F.log_softmax, fields="dim"):
     """Return the logarithm of the softmax along `dim`."""
-
-    dim: int | None = None

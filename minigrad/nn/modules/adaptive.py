@@ -16,8 +16,6 @@ from minigrad.ops.reduction.extremes import argmax
 from minigrad.ops.shape.joining import cat
 from minigrad.runtime.tensor import Tensor, describe
 
-__all__ = ["AdaptiveLogSoftmaxWithLoss"]
-
 
 class ASMoutput(NamedTuple):
     """The result of `AdaptiveLogSoftmaxWithLoss`: the log probability of each target, and their negated mean."""

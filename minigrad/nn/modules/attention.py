@@ -11,8 +11,6 @@ from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
 from minigrad.ops.creation import empty
 
-__all__ = ["MultiheadAttention"]
-
 
 class MultiheadAttention(Heads, Module):
     """Compute scaled dot-product attention in several heads at once.

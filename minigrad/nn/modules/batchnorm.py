@@ -14,13 +14,12 @@ from minigrad.ops.creation import empty, ones, zeros
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
-
 
 class _NormBase(Module):
     """The state of a normalization: weight and bias per channel, running statistics, and the count of batches."""
 
     _version = 2
+    _shown = "num_features / eps momentum affine bias track_running_stats"
     _dims: tuple[int, ...]
     weight: Any
     bias: Any
@@ -71,10 +70,6 @@ class _NormBase(Module):
                 f"{type(self).__name__}: input must have {' or '.join(map(str, self._dims))} dims, got "
                 f"{describe(input)}; reshape the input, or use the layer for this number of dims"
             )
-
-    def extra_repr(self) -> str:
-        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-                f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")  # fmt: skip
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *rest: Any) -> None:
         """Load a state; version 1 has no batch count, so the present count is used."""

@@ -29,8 +29,6 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 # ---- one time step ---------------------------------------------------------------------------------------------------
 
 
-__all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
-
 State = tuple[Any, ...]  # the tensor h, and for an LSTM also c
 Weights = dict[str, Any]
 
@@ -115,15 +113,14 @@ class RNNCellBase(Module):
 
     weight_ih: Any
     bias_ih: Any
+    _shown = "input_size hidden_size /"
+    _shown_unless: Any = {"bias": True}
 
     def reset_parameters(self) -> None:
         """Draw all parameters uniformly in [-b, b] with b = 1 / sqrt(hidden_size)."""
         bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0.0
         for p in self.parameters():
             uniform_(p, -bound, bound)
-
-    def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}{'' if self.bias else ', bias=False'}"
 
     def step(self, mode: str, input: Any, hx: Any) -> State:
         """Return the next state; raise ShapeError if the shape of the input or of the state does not fit."""
@@ -154,6 +151,8 @@ class RNNCell(RNNCellBase):
     nonlinearity ({"tanh", "relu"}): Function that is applied to the sum.
     """
 
+    _shown_unless = {"bias": True, "nonlinearity": "tanh"}
+
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
         dtype: Any = None,
@@ -161,9 +160,6 @@ class RNNCell(RNNCellBase):
         Choice("tanh", "relu").expect("RNNCell", nonlinearity=nonlinearity)
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
-
-    def extra_repr(self) -> str:
-        return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         result: Tensor = self.step(f"RNN_{self.nonlinearity.upper()}", input, hx)[0]

@@ -12,8 +12,6 @@ from minigrad.nn.modules.module import Module
 from minigrad.runtime.changes import changes
 from minigrad.runtime.tensor import describe
 
-__all__ = ["Identity", "ModuleDict", "ModuleList", "Sequential"]
-
 
 def position(container: Any, idx: Any) -> int:
     """Return an index of a container, counted from 0, or raise IndexOutOfRange."""
@@ -39,7 +37,7 @@ class Identity(Module):
         return input
 
 
-class Row(Module):
+class _Row(Module):
     """A module whose children are named "0", "1", ...: the common base of Sequential and ModuleList."""
 
     def _rename(self, modules: Iterable[Any]) -> Self:
@@ -105,7 +103,7 @@ class Row(Module):
         return self.extend(other)
 
 
-class Sequential(Row):
+class Sequential(_Row):
     """Call modules one after another, each with the result of the previous module.
 
     args (Module, or one dict of str to Module): The modules in order. The keys of a dict are used as names.
@@ -163,7 +161,7 @@ class Sequential(Row):
         return self._rename(self * other)
 
 
-class ModuleList(Row):
+class ModuleList(_Row):
     """Store modules in a list and register them as children.
 
     modules: Initial modules.
@@ -188,7 +186,45 @@ class ModuleList(Row):
         return ModuleList([*self, *other])
 
 
-class ModuleDict(Module):
+class _Dictionary(Module):
+    """A module that is a dict: the common base of ModuleDict and ParameterDict."""
+
+    def _table(self) -> dict[str, Any]:
+        """Return a dict whose keys are those of the module, in their order."""
+        names: dict[str, Any] = self.__dict__[CHILDREN]
+        return names
+
+    def __len__(self) -> int:
+        return len(self._table())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._table()
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        for key in list(self):
+            del self[key]
+
+    def pop(self, key: Any) -> Any:
+        """Remove a key and return its value."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def __getitem__(self, key: Any) -> Any:
+        if key not in self:
+            raise KeyError(key)
+        return self.__dict__[str(key)]
+
+    def __delitem__(self, key: Any) -> None:
+        self[key]
+        delattr(self, str(key))
+
+
+class ModuleDict(_Dictionary):
     """Store modules in a dict, in insertion order, and register them as children.
 
     modules (mapping of str to Module, or iterable of pairs): Initial modules by name.
@@ -203,38 +239,8 @@ class ModuleDict(Module):
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key: str) -> Any:
-        if key not in self.__dict__[CHILDREN]:
-            raise KeyError(key)
-        return self.__dict__[key]
-
     def __setitem__(self, key: str, module: Module) -> None:
         self.register_module(key, module)
-
-    def __delitem__(self, key: str) -> None:
-        if key not in self.__dict__[CHILDREN]:
-            raise KeyError(key)
-        delattr(self, key)
-
-    def __len__(self) -> int:
-        return len(self.__dict__[CHILDREN])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.__dict__[CHILDREN])
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.__dict__[CHILDREN]
-
-    def clear(self) -> None:
-        """Remove all modules."""
-        for name in list(self):
-            del self[name]
-
-    def pop(self, key: str) -> Any:
-        """Remove the module with this name, and return it."""
-        module = self[key]
-        del self[key]
-        return module
 
     def keys(self) -> Any:
         """Return the names."""

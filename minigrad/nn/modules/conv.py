@@ -16,8 +16,6 @@ from minigrad.nn.parameter import Parameter
 from minigrad.ops.creation import empty
 from minigrad.runtime.tensor import Tensor
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
-
 MODES = ("zeros", "reflect", "replicate", "circular")
 
 
@@ -31,6 +29,7 @@ class _ConvNd(Module):
 
     _dims: int
     _convolve: Any
+    _shown = "in_channels out_channels / kernel_size stride"
     transposed = False
     bias: Any
 
@@ -38,6 +37,9 @@ class _ConvNd(Module):
         super().__init_subclass__(**kwargs)
         if dims:
             cls._dims, cls._convolve, cls._sizes = dims, staticmethod(of), ((0, "in_channels", -1 - dims),)
+            zeros, ones = (0,) * dims, (1,) * dims
+            cls._shown_unless = {"padding": zeros, "dilation": ones, "output_padding": zeros, "groups": 1, "bias": True,
+                                 "padding_mode": "zeros"}  # fmt: skip
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
@@ -97,15 +99,6 @@ class _ConvNd(Module):
         else:
             sides = [(int(p), int(p)) for p in self.padding]
         return list(chain(*reversed(sides)))
-
-    def extra_repr(self) -> str:
-        n = self._dims
-        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        defaults = {"padding": (0,) * n, "dilation": (1,) * n, "output_padding": (0,) * n, "groups": 1}
-        text += "".join(f", {name}={getattr(self, name)}" for name, value in defaults.items()
-                        if getattr(self, name) != value)  # fmt: skip
-        text += "" if self.bias is not None else ", bias=False"
-        return text if self.padding_mode == "zeros" else f"{text}, padding_mode={self.padding_mode}"
 
 
 class _Conv(_ConvNd):

@@ -8,8 +8,6 @@ from typing import Any
 from minigrad.errors import DeviceError
 from minigrad.nn.modules.module import Module
 
-__all__ = ["DataParallel"]
-
 
 class DataParallel(Module):
     """Call a module on its device; for several devices, use `mg.dist.DistributedDataParallel`.

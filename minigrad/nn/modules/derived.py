@@ -1,15 +1,16 @@
-"""Modules that are derived from a function: annotated fields are its arguments, and forward calls the function.
+"""Modules that are derived from a function: some of its parameters are fields, and forward calls the function.
 
-A class states each field once, with its default, or inherits all fields.  The signature, the attributes, the call and
-the `repr` are derived from the fields.
+A class names its fields, or inherits the names.  Their defaults and types are those of the function; the signature, the
+attributes, the call and the `repr` are derived from the fields.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, dataclass_transform
+from typing import TYPE_CHECKING, Any
 
+from minigrad.core.parameters import EITHER, KEYWORD, Parameter, parameters_of
 from minigrad.errors import DeclarationError
 from minigrad.nn.modules.members import BUFFERS
 from minigrad.nn.modules.module import Module
@@ -17,22 +18,16 @@ from minigrad.nn.modules.module import Module
 TENSORS = ("weight", "pos_weight", "_random_samples")  # these fields are buffers, so `module.to` moves them
 
 
-def fields_of(cls: Any) -> inspect.Signature:
-    """Return the signature that the fields of a class define; attributes of the class and its bases are defaults."""
-    if "_own_signature" not in cls.__dict__:
-        kind = inspect.Parameter.KEYWORD_ONLY if cls._keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
-        defaults = {name: value for base in reversed(cls.__mro__) for name, value in vars(base).items()}
-        cls._own_signature = inspect.Signature([
-            inspect.Parameter(name, kind, default=defaults.get(name, inspect.Parameter.empty), annotation=text)
-            for name, text in cls._fields.items()
-        ])  # fmt: skip
-    signature: inspect.Signature = cls._own_signature
-    return signature
-
-
 def undefined(*args: Any, **kwargs: Any) -> Any:
-    """Raise NotImplementedError; a base class that only declares fields uses this."""
+    """Raise NotImplementedError; this is the function of a base class that only names fields."""
     raise NotImplementedError("forward: a subclass must define forward; add a method forward to the class")
+
+
+def field_of(p: Parameter, kind: Any) -> inspect.Parameter:
+    """Return the field for a parameter of a function, which may also take None as a flag, or a tensor as a number."""
+    text = "bool" if p.default is False else str(p.annotation).replace("Tensor | float", "float")
+    default = float(p.default) if text == "float" and p.default.__class__ is int else p.default
+    return inspect.Parameter(p.name, kind, default=default, annotation=text)
 
 
 class FieldSignature:
@@ -42,41 +37,44 @@ class FieldSignature:
         if module is not None:
             return inspect.signature(module._function)
         if cls.__init__ is FromFunction.__init__:
-            return fields_of(cls)
+            return inspect.Signature([*cls._fields.values()])
         signature = inspect.signature(cls.__init__)
         return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
-@dataclass_transform()
 class FromFunction(Module):
     """Call a function of `mg.nn.functional` with the fields of the module as keyword arguments.
 
-    A subclass defines the fields and has no parameters.  Its class arguments are `of`, the function; `hidden`, the
-    names of the fields that `repr` omits; and `keyword_only`, which is True if fields can only be passed by name.
+    A subclass has no parameters.  Its class arguments are `of`, the function; `fields`, the names of the parameters of
+    the function that are arguments of the module; `hidden`, the names of the fields that `repr` omits; and
+    `keyword_only`, which is True if fields can only be passed by name.
     """
 
     __signature__: Any = FieldSignature()
-    _function: Any = None
-    _fields: dict[str, Any] = {}
-    _hidden: tuple[str, ...] = ()
-    _keyword_only = False
+    _function: Any = staticmethod(undefined)
+    _names: str = ""
+    _fields: dict[str, inspect.Parameter] = {}
+    _hidden: str = ""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init_subclass__(
-        cls, of: Callable[..., Any] | None = None, hidden: tuple[str, ...] | None = None, keyword_only: bool = False,
+        cls, of: Callable[..., Any] | None = None, fields: str = "", hidden: str = "", keyword_only: bool = False,
         **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init_subclass__(**kwargs)
+        cls._names, cls._hidden = fields or cls._names, hidden or cls._hidden
         if of is not None:
             cls._function = staticmethod(of)
-            cls._fields = inspect.get_annotations(cls) or cls._fields
-            cls._keyword_only = keyword_only
-        if hidden is not None:
-            cls._hidden = hidden
+            known, kind = {p.name: p for p in parameters_of(of)}, KEYWORD if keyword_only else EITHER
+            cls._fields = {name: field_of(known[name], kind) for name in cls._names.split()}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
         try:
-            values = fields_of(type(self)).bind(*args, **kwargs)
+            values = inspect.Signature([*self._fields.values()]).bind(*args, **kwargs)
         except TypeError as error:
             raise DeclarationError(f"{type(self).__name__}: {error}") from None
         values.apply_defaults()
@@ -96,7 +94,7 @@ class FromFunction(Module):
 
     def extra_repr(self) -> str:
         d = self.__dict__
-        return ", ".join(f"{name}={d[name]!r}" for name in self._fields if name not in self._hidden)
+        return ", ".join(f"{name}={d[name]!r}" for name in self._fields if name not in self._hidden.split())
 
 
 def repeated(value: Any, count: int) -> tuple[Any, ...]:

@@ -6,17 +6,12 @@ from typing import Any
 
 from minigrad.core.roles import Number
 from minigrad.nn import functional as F
-from minigrad.nn.modules.derived import FromFunction, undefined
+from minigrad.nn.modules.derived import FromFunction
 from minigrad.runtime.tensor import Tensor
 
-__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
-
-class _DropoutNd(FromFunction, of=undefined):
+class _DropoutNd(FromFunction, fields="p inplace"):
     """The common part of the dropouts: a function of (input, p, training, inplace)."""
-
-    p: float = 0.5
-    inplace: bool = False
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         Number(0, 1, example=0.5).expect(type(self).__name__, p=fields["p"])

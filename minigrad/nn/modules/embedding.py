@@ -13,11 +13,13 @@ from minigrad.ops.creation import empty
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
-__all__ = ["Embedding", "EmbeddingBag"]
-
 
 class _Table(Module):
     """A table (num_embeddings, embedding_dim) of rows; row `padding_idx` is initially 0 and receives no gradient."""
+
+    _shown = "num_embeddings embedding_dim /"
+    _shown_unless = {"padding_idx": None, "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False,
+                     "sparse": False}  # fmt: skip
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, max_norm: float | None,
@@ -50,12 +52,6 @@ class _Table(Module):
         if self.padding_idx is not None:
             with no_grad():
                 self.weight.detach()[self.padding_idx].fill_(0)
-
-    def extra_repr(self) -> str:
-        defaults = {"padding_idx": None, "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "sparse": False}
-        values = {name: getattr(self, name) for name in defaults}
-        shown = [f"{name}={value!r}" for name, value in values.items() if value != defaults[name]]
-        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *shown])
 
 
 def _sizes(embeddings: Tensor) -> tuple[int, ...]:

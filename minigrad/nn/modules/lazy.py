@@ -12,19 +12,20 @@ from typing import Any
 
 from minigrad.declare.manual import document_all
 from minigrad.errors import DeclarationError, ShapeError, StateError, absent_method
-from minigrad.nn.modules import batchnorm
+from minigrad.nn.modules.batchnorm import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+)  # fmt: skip
 from minigrad.nn.modules.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from minigrad.nn.modules.linear import Linear
 from minigrad.nn.modules.module import CallSignature, Module
 from minigrad.nn.parameter import Uninitialized, UninitializedBuffer, UninitializedParameter
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
-
-__all__ = [
-    "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
-    "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
-    "LazyInstanceNorm3d", "LazyLinear",
-]  # fmt: skip
 
 
 class LaterSignature:
@@ -33,7 +34,7 @@ class LaterSignature:
     def __get__(self, module: Any, cls: Any) -> inspect.Signature:
         if module is not None:
             return inspect.signature(module.forward)
-        if not issubclass(cls, Lazy):
+        if not issubclass(cls, _Lazy):
             return CallSignature().__get__(None, cls)
         parameters = list(inspect.signature(cls.cls_to_become).parameters.values())[1:]
         return inspect.Signature([p.replace(default=cls._defaults.get(p.name, p.default)) for p in parameters])
@@ -94,7 +95,7 @@ class LazyModuleMixin(Module):
             self.__class__ = self.cls_to_become
 
 
-class Lazy(LazyModuleMixin):
+class _Lazy(LazyModuleMixin):
     """Create the memory of a layer in the first call, when the size of the input is known.
 
     A subclass has the ordinary layer as its second base; this is the class that the module has after the first call.
@@ -121,7 +122,7 @@ class Lazy(LazyModuleMixin):
         self._arguments = dict(values.arguments)
         # The smallest valid size: the members are replaced below, so only their names and dtypes matter.
         self.cls_to_become.__init__(self, self._arguments.get("groups", 1), **self._arguments)
-        setattr(self, self._size_name(), 0)
+        setattr(self, self._sizes[0][1], 0)
         kind = {name: self._arguments[name] for name in ("device", "dtype")}
         for name, x in [*self._parameters.items(), *self._buffers.items()]:
             if x is not None and x.ndim:
@@ -133,10 +134,6 @@ class Lazy(LazyModuleMixin):
         like = next((x for x in chain(self._parameters.values(), self._buffers.values()) if x is not None), None)
         if like is not None:
             self._arguments |= {"device": like.device, "dtype": like.dtype}
-
-    def _size_name(self) -> str:
-        """Return the first parameter of the ordinary layer, such as "in_features"."""
-        return next(iter(inspect.signature(self.cls_to_become).parameters))
 
     def reset_parameters(self) -> None:
         """Draw the initial values; before the first call, do nothing."""
@@ -159,11 +156,11 @@ class Lazy(LazyModuleMixin):
         for name, x in [*self._parameters.items(), *self._buffers.items()]:
             if isinstance(x, Uninitialized):
                 x.become(ordinary.__dict__[name])
-        setattr(self, self._size_name(), size)
+        setattr(self, self._sizes[0][1], size)
         del self._arguments
 
 
-class LazyLinear(Lazy, Linear, dim=-1):
+class LazyLinear(_Lazy, Linear, dim=-1):
     """Create a `Linear` whose `in_features` is the length of the last dim of the first input.
 
     >>> layer = mg.nn.LazyLinear(3)
@@ -172,52 +169,18 @@ class LazyLinear(Lazy, Linear, dim=-1):
     """
 
 
-class LazyConv1d(Lazy, Conv1d, dim=-2):
-    """`Conv1d` whose `in_channels` is read from the first input."""
+def lazy(kind: Any, dim: int = 1, **defaults: Any) -> Any:
+    """Return the lazy class of a layer, whose size is that of a dim of its input; `defaults` replace its own."""
+    more = " with parameters and running statistics," if defaults else ""
+    text = f"`{kind.__name__}`{more} whose `{kind._sizes[0][1]}` is read from the first input."
+    return type(f"Lazy{kind.__name__}", (_Lazy, kind), {"__doc__": text, "__module__": __name__}, dim=dim, **defaults)
 
 
-class LazyConv2d(Lazy, Conv2d, dim=-3):
-    """`Conv2d` whose `in_channels` is read from the first input."""
-
-
-class LazyConv3d(Lazy, Conv3d, dim=-4):
-    """`Conv3d` whose `in_channels` is read from the first input."""
-
-
-class LazyConvTranspose1d(Lazy, ConvTranspose1d, dim=-2):
-    """`ConvTranspose1d` whose `in_channels` is read from the first input."""
-
-
-class LazyConvTranspose2d(Lazy, ConvTranspose2d, dim=-3):
-    """`ConvTranspose2d` whose `in_channels` is read from the first input."""
-
-
-class LazyConvTranspose3d(Lazy, ConvTranspose3d, dim=-4):
-    """`ConvTranspose3d` whose `in_channels` is read from the first input."""
-
-
-class LazyBatchNorm1d(Lazy, batchnorm.BatchNorm1d):
-    """`BatchNorm1d` whose `num_features` is read from the first input."""
-
-
-class LazyBatchNorm2d(Lazy, batchnorm.BatchNorm2d):
-    """`BatchNorm2d` whose `num_features` is read from the first input."""
-
-
-class LazyBatchNorm3d(Lazy, batchnorm.BatchNorm3d):
-    """`BatchNorm3d` whose `num_features` is read from the first input."""
-
-
-class LazyInstanceNorm1d(Lazy, batchnorm.InstanceNorm1d, dim=-2, affine=True, track_running_stats=True):
-    """`InstanceNorm1d` with parameters and running statistics, whose `num_features` is read from the first input."""
-
-
-class LazyInstanceNorm2d(Lazy, batchnorm.InstanceNorm2d, dim=-3, affine=True, track_running_stats=True):
-    """`InstanceNorm2d` with parameters and running statistics, whose `num_features` is read from the first input."""
-
-
-class LazyInstanceNorm3d(Lazy, batchnorm.InstanceNorm3d, dim=-4, affine=True, track_running_stats=True):
-    """`InstanceNorm3d` with parameters and running statistics, whose `num_features` is read from the first input."""
-
-
+LazyConv1d, LazyConv2d, LazyConv3d = lazy(Conv1d, -2), lazy(Conv2d, -3), lazy(Conv3d, -4)
+LazyConvTranspose1d, LazyConvTranspose2d = lazy(ConvTranspose1d, -2), lazy(ConvTranspose2d, -3)
+LazyConvTranspose3d = lazy(ConvTranspose3d, -4)
+LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = map(lazy, (BatchNorm1d, BatchNorm2d, BatchNorm3d))
+STATES = {"affine": True, "track_running_stats": True}
+LazyInstanceNorm1d, LazyInstanceNorm2d = lazy(InstanceNorm1d, -2, **STATES), lazy(InstanceNorm2d, -3, **STATES)
+LazyInstanceNorm3d = lazy(InstanceNorm3d, -4, **STATES)
 document_all(globals())

@@ -12,8 +12,6 @@ from minigrad.nn.parameter import Parameter
 from minigrad.ops.creation import empty
 from minigrad.runtime.tensor import Tensor
 
-__all__ = ["Bilinear", "Linear"]
-
 
 class Linear(Module):
     """Return x @ weight.T + bias.
@@ -33,6 +31,7 @@ class Linear(Module):
     """
 
     _sizes = ((0, "in_features", -1),)
+    _shown = "in_features out_features bias"
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
@@ -55,9 +54,6 @@ class Linear(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.linear(input, self.weight, self.bias)
 
-    def extra_repr(self) -> str:
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
-
 
 class Bilinear(Module):
     """Return x1 @ weight[k] @ x2 + bias[k] for each output k.
@@ -69,6 +65,7 @@ class Bilinear(Module):
 
     bias: Any
     _sizes = ((0, "in1_features", -1), (1, "in2_features", -1))
+    _shown = "in1_features in2_features out_features bias"
 
     def __init__(
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
@@ -88,7 +85,3 @@ class Bilinear(Module):
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         return F.bilinear(input1, input2, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-                f"out_features={self.out_features}, bias={self.bias is not None}")  # fmt: skip

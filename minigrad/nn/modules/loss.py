@@ -1,4 +1,4 @@
-"""Losses: functions that measure the difference between a result and its target.
+"""Losses: functions that measure the difference between a result and its target; and distances of vectors.
 
 `reduction` is "mean", "sum" or "none", which returns one loss per element.  `size_average` and `reduce` are its older
 names.
@@ -6,7 +6,7 @@ names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -15,25 +15,28 @@ from minigrad.core.roles import Number
 from minigrad.errors import warn
 from minigrad.nn import functional as F
 from minigrad.nn.modules.derived import FromFunction, undefined
-from minigrad.nn.modules.distance import PairwiseDistance
 from minigrad.nn.modules.linear import Linear
 from minigrad.nn.modules.module import Module
 from minigrad.runtime.tensor import Tensor
 
-__all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
-    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss",
-    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss",
-    "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
-]  # fmt: skip
+
+class PairwiseDistance(FromFunction, of=F.pairwise_distance, fields="p eps keepdim"):
+    """Return the p-norm of x1 - x2 + eps along the last dim."""
 
 
-class _Loss(FromFunction, of=undefined):
+class CosineSimilarity(FromFunction, of=F.cosine_similarity, fields="dim eps"):
+    """Return the cosine of the angle between vectors along `dim`; `eps` is the lower bound of their norms."""
+
+
+def _base(
+    weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Any:
+    """Declare the fields that most losses have; the base classes compute nothing."""
+    return undefined()
+
+
+class _Loss(FromFunction, of=_base, fields="size_average reduce reduction"):
     """A loss; `repr` shows only the arguments that differ from their defaults."""
-
-    size_average: bool | None = None
-    reduce: bool | None = None
-    reduction: str = "mean"
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the fields with `reduction` instead of its older names."""
@@ -52,22 +55,17 @@ class _Loss(FromFunction, of=undefined):
         return self._function(*args, **kwargs, **{name: d[name] for name in self._fields if name in d})
 
     def extra_repr(self) -> str:
-        d, cls = self.__dict__, type(self)
+        d = self.__dict__
         names = [
             n
-            for n in self._fields
-            if n in d and not isinstance(d[n], (Tensor, Module)) and d[n] != getattr(cls, n, None)
+            for n, field in self._fields.items()
+            if n in d and not isinstance(d[n], (Tensor, Module)) and d[n] != field.default
         ]
         return ", ".join(f"{name}={d[name]!r}" for name in names)
 
 
-class _WeightedLoss(_Loss, of=undefined):
+class _WeightedLoss(_Loss, of=_base, fields="weight size_average reduce reduction"):
     """A loss whose buffer `weight` contains factors, for most losses one per class."""
-
-    weight: Tensor | None = None
-    size_average: bool | None = None
-    reduce: bool | None = None
-    reduction: str = "mean"
 
 
 class L1Loss(_Loss, of=F.l1_loss):
@@ -78,24 +76,18 @@ class L1Loss(_Loss, of=F.l1_loss):
     """
 
 
-class NLLLoss(_WeightedLoss, of=F.nll_loss):
+class NLLLoss(_WeightedLoss, of=F.nll_loss, fields="weight size_average ignore_index reduce reduction"):
     """Return the mean of -input[target]: log probabilities (N, C, ...) and target classes (N, ...).
 
     `weight` contains one factor per class. A target equal to `ignore_index` is excluded.
     """
-
-    weight: Tensor | None = None
-    size_average: bool | None = None
-    ignore_index: int = -100
-    reduce: bool | None = None
-    reduction: str = "mean"
 
 
 class NLLLoss2d(NLLLoss):
     """Return the negative log likelihood of images; this is an old name of `NLLLoss`."""
 
 
-class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss):
+class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss, fields="log_input full size_average eps reduce reduction"):
     """Return the negative log likelihood of counts under a Poisson distribution.
 
     The input contains the means of the distributions, or with `log_input=True`, the default, the logarithms of the
@@ -103,15 +95,8 @@ class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss):
     added to the mean before its logarithm is computed. `reduction` is "mean", "sum" or "none".
     """
 
-    log_input: bool = True
-    full: bool = False
-    size_average: bool | None = None
-    eps: float = 1e-8
-    reduce: bool | None = None
-    reduction: str = "mean"
 
-
-class GaussianNLLLoss(_Loss, of=F.gaussian_nll_loss, keyword_only=True):
+class GaussianNLLLoss(_Loss, of=F.gaussian_nll_loss, keyword_only=True, fields="full eps reduction"):
     """Return the negative log likelihood of targets under normal distributions.
 
     The module is called with (input, target, var), where `input` contains the means and `var` the variances.
@@ -119,12 +104,8 @@ class GaussianNLLLoss(_Loss, of=F.gaussian_nll_loss, keyword_only=True):
     "mean", "sum" or "none".
     """
 
-    full: bool = False
-    eps: float = 1e-6
-    reduction: str = "mean"
 
-
-class KLDivLoss(_Loss, of=F.kl_div):
+class KLDivLoss(_Loss, of=F.kl_div, fields="size_average reduce reduction log_target"):
     """Return the Kullback-Leibler divergence: the mean or sum of target * (log(target) - input).
 
     The input contains log probabilities, and the target contains probabilities.
@@ -132,11 +113,6 @@ class KLDivLoss(_Loss, of=F.kl_div):
     reduction ({"mean", "batchmean", "sum", "none"}): "batchmean" divides the sum by the length of dim 0; it is the mean
     divergence if each row is a distribution. "mean" divides the sum by the number of elements.
     """
-
-    size_average: bool | None = None
-    reduce: bool | None = None
-    reduction: str = "mean"
-    log_target: bool = False
 
 
 class MSELoss(_Loss, of=F.mse_loss):
@@ -147,50 +123,35 @@ class BCELoss(_WeightedLoss, of=F.binary_cross_entropy):
     """Return the cross entropy of probabilities and targets, both from 0 to 1; `weight` is a factor per element."""
 
 
-class BCEWithLogitsLoss(_Loss, of=F.binary_cross_entropy_with_logits):
+class BCEWithLogitsLoss(
+    _Loss, of=F.binary_cross_entropy_with_logits, fields="weight size_average reduce reduction pos_weight"
+):
     """Return BCELoss of sigmoid(input), without overflow; `pos_weight` is the factor of positive targets per class."""
 
-    weight: Tensor | None = None
-    size_average: bool | None = None
-    reduce: bool | None = None
-    reduction: str = "mean"
-    pos_weight: Tensor | None = None
 
-
-class HingeEmbeddingLoss(_Loss, of=F.hinge_embedding_loss):
+class HingeEmbeddingLoss(_Loss, of=F.hinge_embedding_loss, fields="margin size_average reduce reduction"):
     """Return the input where the target is 1, and max(0, margin - input) where the target is -1."""
-
-    margin: float = 1.0
-    size_average: bool | None = None
-    reduce: bool | None = None
-    reduction: str = "mean"
 
 
 class MultiLabelMarginLoss(_Loss, of=F.multilabel_margin_loss):
     """Return the hinge loss between each target class and every other class; a target of -1 ends the list."""
 
 
-class SmoothL1Loss(_Loss, of=F.smooth_l1_loss):
+class SmoothL1Loss(_Loss, of=F.smooth_l1_loss, fields="size_average reduce reduction beta"):
     """Return d**2 / (2 * beta) where |d| < beta, and |d| - beta / 2 otherwise, with d = input - target."""
 
-    size_average: bool | None = None
-    reduce: bool | None = None
-    reduction: str = "mean"
-    beta: float = 1.0
 
-
-class HuberLoss(_Loss, of=F.huber_loss):
+class HuberLoss(_Loss, of=F.huber_loss, fields="reduction delta"):
     """Return d**2 / 2 where |d| < delta, and delta * (|d| - delta / 2) otherwise, with d = input - target."""
-
-    reduction: str = "mean"
-    delta: float = 1.0
 
 
 class SoftMarginLoss(_Loss, of=F.soft_margin_loss):
     """Return log(1 + exp(-target * input)) for targets of 1 and -1."""
 
 
-class CrossEntropyLoss(_WeightedLoss, of=F.cross_entropy):
+class CrossEntropyLoss(
+    _WeightedLoss, of=F.cross_entropy, fields="weight size_average ignore_index reduce reduction label_smoothing"
+):
     """Return the cross entropy of logits (N, C, ...) and targets: classes (N, ...) or probabilities (N, C, ...).
 
     `weight` is a vector with one factor per class. A target class equal to `ignore_index` does not count.
@@ -201,13 +162,6 @@ class CrossEntropyLoss(_WeightedLoss, of=F.cross_entropy):
     >>> round(loss.item(), 4)  # log(4)
     1.3863
     """
-
-    weight: Tensor | None = None
-    size_average: bool | None = None
-    ignore_index: int = -100
-    reduce: bool | None = None
-    reduction: str = "mean"
-    label_smoothing: float = 0.0
 
 
 class LinearCrossEntropyLoss(Module):
@@ -249,69 +203,37 @@ class MultiLabelSoftMarginLoss(_WeightedLoss, of=F.multilabel_soft_margin_loss):
     """Return the mean over the classes of the binary cross entropy of sigmoid(input)."""
 
 
-class CosineEmbeddingLoss(_Loss, of=F.cosine_embedding_loss):
+class CosineEmbeddingLoss(_Loss, of=F.cosine_embedding_loss, fields="margin size_average reduce reduction"):
     """Return 1 - cos(input1, input2) where the target is 1, and max(0, cos - margin) where the target is -1."""
 
-    margin: float = 0.0
-    size_average: bool | None = None
-    reduce: bool | None = None
-    reduction: str = "mean"
 
-
-class MarginRankingLoss(_Loss, of=F.margin_ranking_loss):
+class MarginRankingLoss(_Loss, of=F.margin_ranking_loss, fields="margin size_average reduce reduction"):
     """Return max(0, -target * (input1 - input2) + margin) for (input1, input2, target)."""
 
-    margin: float = 0.0
-    size_average: bool | None = None
-    reduce: bool | None = None
-    reduction: str = "mean"
 
-
-class MultiMarginLoss(_WeightedLoss, of=F.multi_margin_loss):
+class MultiMarginLoss(_WeightedLoss, of=F.multi_margin_loss, fields="p margin weight size_average reduce reduction"):
     """Return the hinge loss, to the power of p, between the target class and every other class."""
 
-    p: int = 1
-    margin: float = 1.0
-    weight: Tensor | None = None
-    size_average: bool | None = None
-    reduce: bool | None = None
-    reduction: str = "mean"
 
-
-class TripletMarginLoss(_Loss, of=F.triplet_margin_loss):
+class TripletMarginLoss(_Loss, of=F.triplet_margin_loss, fields="margin p eps swap size_average reduce reduction"):
     """Return max(0, d(anchor, positive) - d(anchor, negative) + margin) with the p-norm as the distance.
 
     With `swap`, d(positive, negative) replaces d(anchor, negative) where it is smaller.
     """
 
-    margin: float = 1.0
-    p: float = 2.0
-    eps: float = 1e-6
-    swap: bool = False
-    size_average: bool | None = None
-    reduce: bool | None = None
-    reduction: str = "mean"
 
-
-class TripletMarginWithDistanceLoss(_Loss, of=F.triplet_margin_with_distance_loss, keyword_only=True):
+class TripletMarginWithDistanceLoss(
+    _Loss, of=F.triplet_margin_with_distance_loss, keyword_only=True, fields="distance_function margin swap reduction"
+):
     """Return TripletMarginLoss with another distance, a function of two tensors."""
-
-    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None
-    margin: float = 1.0
-    swap: bool = False
-    reduction: str = "mean"
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         return {**fields, "distance_function": fields["distance_function"] or PairwiseDistance()}
 
 
-class CTCLoss(_Loss, of=F.ctc_loss):
+class CTCLoss(_Loss, of=F.ctc_loss, fields="blank reduction zero_infinity"):
     """Return the CTC loss: minus the logarithm of the total probability of all alignments with the target labels.
 
     The module is called with (log_probs, targets, input_lengths, target_lengths), as `mg.nn.functional.ctc_loss`.
     `blank` is the index of the class that stands for no label. `zero_infinity=True` replaces infinite losses by 0.
     """
-
-    blank: int = 0
-    reduction: str = "mean"
-    zero_infinity: bool = False

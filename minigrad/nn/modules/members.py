@@ -7,9 +7,10 @@ entries, so a subclass may omit `super().__init__()`.  The text of a module has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from copy import deepcopy
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, Self
 
 from minigrad.errors import DeclarationError, quantity, warn
@@ -133,8 +134,8 @@ class Members:
             f"{instead_of(value, kind)}{other_use}"
         )
 
-    def _check_name(self, name: Any, kind: str) -> None:
-        """Raise an error for a name that a member of this kind cannot have."""
+    def _check_member(self, name: Any, value: Any, kind: str, fits: bool) -> None:
+        """Raise an error for a name that a member of this kind cannot have, or for a value that does not fit."""
         if not isinstance(name, str):
             raise DeclarationError(
                 f"register_{KINDS[kind]}: name must be a str, got {describe(name)}; pass 'weight', for example"
@@ -148,6 +149,8 @@ class Members:
             raise KeyError(
                 f"register_{KINDS[kind]}: {type(self).__name__} has an attribute {name!r} already; pass another name"
             )
+        if value is not None and not fits:
+            raise self._refused(name, value, KINDS[kind], registering=True)
 
     def _check_plain(self) -> None:
         """Warn, once per container, of modules that were added to plain containers after these were assigned."""
@@ -208,9 +211,7 @@ class Members:
         Raises KeyError if the name is empty, contains a dot, or is the name of another attribute.
         Raises DeclarationError if `param` is not a parameter.
         """
-        self._check_name(name, PARAMETERS)
-        if param is not None and not is_parameter(param):
-            raise self._refused(name, param, "parameter", registering=True)
+        self._check_member(name, param, PARAMETERS, is_parameter(param))
         self._enter(PARAMETERS, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -222,9 +223,7 @@ class Members:
         Raises KeyError if the name is empty, contains a dot, or is the name of another attribute.
         Raises DeclarationError if `tensor` is not a tensor.
         """
-        self._check_name(name, BUFFERS)
-        if tensor is not None and not isinstance(tensor, Tensor):
-            raise self._refused(name, tensor, "buffer", registering=True)
+        self._check_member(name, tensor, BUFFERS, isinstance(tensor, Tensor))
         self._enter(BUFFERS, name, tensor, persistent)
 
     def register_module(self, name: str, module: Any) -> None:
@@ -233,9 +232,7 @@ class Members:
         Raises KeyError if the name is empty, contains a dot, or is the name of another attribute.
         Raises DeclarationError if `module` is not a module.
         """
-        self._check_name(name, CHILDREN)
-        if module is not None and not isinstance(module, Members):
-            raise self._refused(name, module, "module", registering=True)
+        self._check_member(name, module, CHILDREN, isinstance(module, Members))
         self._enter(CHILDREN, name, module)
 
     add_module = register_module
@@ -276,9 +273,18 @@ class Shown(Members):
         """Yield all parameters; `Module` implements this method."""
         raise NotImplementedError
 
+    _shown: str = ""  # names of the attributes that `repr` shows; those before a "/" are shown without their names
+    _shown_unless: Mapping[str, Any] = MappingProxyType({})  # attributes that `repr` shows unless they have this value
+
     def extra_repr(self) -> str:
         """Return the arguments that `repr` shows; a subclass may override this method."""
-        return ""
+        unnamed, _, named = self._shown.rpartition("/")
+        values = {name: getattr(self, name) for name in [*unnamed.split(), *named.split(), *self._shown_unless]}
+        if "bias" in values and not isinstance(values["bias"], bool):
+            values["bias"] = values["bias"] is not None  # as the argument of the constructor
+        parts = [f"{value}" if name in unnamed.split() else f"{name}={value}" for name, value in values.items()
+                 if name not in self._shown_unless or value != self._shown_unless[name]]  # fmt: skip
+        return ", ".join(parts)
 
     def _get_name(self) -> str:
         return type(self).__name__

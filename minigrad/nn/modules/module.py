@@ -31,8 +31,6 @@ from minigrad.nn.modules.moving import Movable
 from minigrad.runtime.changes import changes
 from minigrad.runtime.tensor import Tensor, describe
 
-__all__ = ["Module"]
-
 Named = Iterator[tuple[str, Any]]
 
 

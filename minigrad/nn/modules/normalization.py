@@ -13,35 +13,28 @@ from minigrad.nn.parameter import Parameter
 from minigrad.ops.creation import empty
 from minigrad.runtime.tensor import Tensor
 
-__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
-
-class LocalResponseNorm(FromFunction, of=F.local_response_norm):
+class LocalResponseNorm(FromFunction, of=F.local_response_norm, fields="size alpha beta k"):
     """Divide by (k + alpha * mean of the squares of `size` neighboring channels) ** beta."""
-
-    size: int
-    alpha: float = 1e-4
-    beta: float = 0.75
-    k: float = 1.0
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
 class _Scaled(Module):
-    """The common part of LayerNorm and GroupNorm: an optional weight and bias."""
+    """The common part of LayerNorm, RMSNorm and GroupNorm: an optional weight and, except in RMSNorm, a bias."""
 
     weight: Any
     bias: Any
 
-    def _register(self, shape: tuple[int, ...], weight: bool, bias: bool, device: Any, dtype: Any) -> None:
-        for name, present in (("weight", weight), ("bias", bias)):
-            parameter = Parameter(empty(shape, device=device, dtype=dtype)) if present else None
+    def _register(self, shape: tuple[int, ...], device: Any, dtype: Any, **present: bool) -> None:
+        for name, flag in present.items():
+            parameter = Parameter(empty(shape, device=device, dtype=dtype)) if flag else None
             self.register_parameter(name, parameter)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set the weight to 1 and the bias to 0."""
+        """Set the weight to 1, and the bias, if there is one, to 0."""
         if self.weight is not None:
             ones_(self.weight)
         if getattr(self, "bias", None) is not None:
@@ -66,6 +59,7 @@ class LayerNorm(_Scaled):
     """
 
     _sizes = ((0, "normalized_shape", -1),)
+    _shown = "normalized_shape / eps elementwise_affine bias"
 
     def __init__(
         self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
@@ -74,17 +68,14 @@ class LayerNorm(_Scaled):
         super().__init__()
         self.normalized_shape, self.eps = as_shape(normalized_shape), eps
         self.elementwise_affine = elementwise_affine
-        self._register(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
+        affine = elementwise_affine
+        self._register(self.normalized_shape, device, dtype, weight=affine, bias=affine and bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        affine = f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
-        return f"{self.normalized_shape}, eps={self.eps}, {affine}"
 
-
-class RMSNorm(Module):
+class RMSNorm(_Scaled):
     """Normalize over the last dims: x / sqrt(mean of squares + eps) * weight.
 
     eps: Value added to the mean of squares; by default the machine epsilon of the dtype.
@@ -94,8 +85,8 @@ class RMSNorm(Module):
     Source: Zhang and Sennrich, Root mean square layer normalization, 2019.
     """
 
-    weight: Any
     _sizes = ((0, "normalized_shape", -1),)
+    _shown = "normalized_shape / eps elementwise_affine"
 
     def __init__(
         self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None,
@@ -104,20 +95,10 @@ class RMSNorm(Module):
         super().__init__()
         self.normalized_shape, self.eps = as_shape(normalized_shape), eps
         self.elementwise_affine = elementwise_affine
-        parameter = Parameter(empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
-        self.register_parameter("weight", parameter)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Set the weight to 1."""
-        if self.weight is not None:
-            ones_(self.weight)
+        self._register(self.normalized_shape, device, dtype, weight=elementwise_affine)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
-
-    def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
 class GroupNorm(_Scaled):
@@ -132,6 +113,7 @@ class GroupNorm(_Scaled):
     """
 
     _sizes = ((0, "num_channels", 1),)
+    _shown = "num_groups num_channels / eps affine bias"
 
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
@@ -144,11 +126,7 @@ class GroupNorm(_Scaled):
                 "num_groups=1, for example"
             )
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        self._register((num_channels,), affine, affine and bias, device, dtype)
+        self._register((num_channels,), device, dtype, weight=affine, bias=affine and bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
-
-    def extra_repr(self) -> str:
-        affine = f"affine={self.affine}, bias={self.bias is not None}"
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, {affine}"

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from minigrad.errors import DeclarationError
-from minigrad.nn.modules.containers import position
+from minigrad.nn.modules.containers import _Dictionary, position
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter, is_parameter
 from minigrad.runtime.tensor import Tensor, describe
-
-__all__ = ["ParameterDict", "ParameterList"]
 
 
 def as_parameter(value: Any) -> Any:
@@ -84,7 +82,7 @@ class ParameterList(Module):
         return "\n".join(line(k, value) for k, value in enumerate(self))
 
 
-class ParameterDict(Module):
+class ParameterDict(_Dictionary):
     """Store parameters in a dict, in insertion order, and register them; other values are not trained.
 
     parameters (mapping, or iterable of pairs): Initial values by name. A tensor becomes a parameter.
@@ -100,10 +98,8 @@ class ParameterDict(Module):
         if parameters is not None:
             self.update(parameters)
 
-    def __getitem__(self, key: Any) -> Any:
-        if str(key) not in self._keys:
-            raise KeyError(key)
-        return self.__dict__[str(key)]
+    def _table(self) -> dict[str, Any]:
+        return self._keys
 
     def __setitem__(self, key: Any, value: Any) -> None:
         name = str(key)
@@ -113,15 +109,8 @@ class ParameterDict(Module):
         setattr(self, name, as_parameter(value))
 
     def __delitem__(self, key: Any) -> None:
-        self[key]
+        super().__delitem__(key)
         del self._keys[str(key)]
-        delattr(self, str(key))
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._keys)
 
     def __reversed__(self) -> Iterator[str]:
         return reversed(self._keys)
@@ -163,17 +152,6 @@ class ParameterDict(Module):
         if key not in self:
             self[key] = default
         return self[key]
-
-    def clear(self) -> None:
-        """Remove all values."""
-        for key in list(self):
-            del self[key]
-
-    def pop(self, key: Any) -> Any:
-        """Remove a key and return its value."""
-        value = self[key]
-        del self[key]
-        return value
 
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the value of a key, or a default if the key is absent."""

@@ -5,23 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.nn import functional as F
-from minigrad.nn.modules.derived import FromFunction, repeated, undefined
+from minigrad.nn.modules.derived import FromFunction, repeated
 from minigrad.ops.nn.adaptive import sizes_of
 from minigrad.runtime.tensor import Tensor
-
-__all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
-    "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
-    "MaxUnpool3d",
-]  # fmt: skip
 
 
 class _Pool(FromFunction):
     """Pooling with windows of `kernel_size`, which is also the default stride."""
-
-    kernel_size: Any
-    stride: Any
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         if fields["stride"] is None:
@@ -29,15 +19,8 @@ class _Pool(FromFunction):
         return fields
 
 
-class _MaxPool(_Pool, of=undefined, hidden=("return_indices",)):
+class _MaxPool(_Pool, fields="kernel_size stride padding dilation return_indices ceil_mode", hidden="return_indices"):
     """The fields of `MaxPool1d`."""
-
-    kernel_size: Any
-    stride: Any = None
-    padding: Any = 0
-    dilation: Any = 1
-    return_indices: bool = False
-    ceil_mode: bool = False
 
 
 class MaxPool1d(_MaxPool, of=F.max_pool1d):
@@ -56,18 +39,13 @@ class MaxPool3d(_MaxPool, of=F.max_pool3d):
     """Return the largest element of each window of volumes; the arguments are the same as for `MaxPool1d`."""
 
 
-class _MaxUnpool(FromFunction, of=undefined):
+class _MaxUnpool(_Pool, fields="kernel_size stride padding"):
     """The inverse of max pooling, with its windows: one number per dim."""
 
     _dims = 1
-    kernel_size: Any
-    stride: Any = None
-    padding: Any = 0
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
-        if fields["stride"] is None:
-            fields["stride"] = fields["kernel_size"]
-        return {name: repeated(value, self._dims) for name, value in fields.items()}
+        return {name: repeated(value, self._dims) for name, value in super()._prepared(fields).items()}
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
         result: Tensor = self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -90,14 +68,11 @@ class MaxUnpool3d(_MaxUnpool, of=F.max_unpool3d):
     _dims = 3
 
 
-class AvgPool1d(_Pool, of=F.avg_pool1d, hidden=("ceil_mode", "count_include_pad")):
+class AvgPool1d(
+    _Pool, of=F.avg_pool1d, fields="kernel_size stride padding ceil_mode count_include_pad",
+    hidden="ceil_mode count_include_pad",
+):  # fmt: skip
     """Return the mean of each window along the last dim."""
-
-    kernel_size: Any
-    stride: Any = None
-    padding: Any = 0
-    ceil_mode: bool = False
-    count_include_pad: bool = True
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         fields = super()._prepared(fields)
@@ -105,15 +80,11 @@ class AvgPool1d(_Pool, of=F.avg_pool1d, hidden=("ceil_mode", "count_include_pad"
         return {**fields, **windows}
 
 
-class _AvgPool(_Pool, of=undefined, hidden=("ceil_mode", "count_include_pad", "divisor_override")):
+class _AvgPool(
+    _Pool, fields="kernel_size stride padding ceil_mode count_include_pad divisor_override",
+    hidden="ceil_mode count_include_pad divisor_override",
+):  # fmt: skip
     """The fields of `AvgPool2d`."""
-
-    kernel_size: Any
-    stride: Any = None
-    padding: Any = 0
-    ceil_mode: bool = False
-    count_include_pad: bool = True
-    divisor_override: int | None = None
 
 
 class AvgPool2d(_AvgPool, of=F.avg_pool2d):
@@ -124,13 +95,8 @@ class AvgPool3d(_AvgPool, of=F.avg_pool3d):
     """Return the mean of each window of volumes; `divisor_override` is the divisor of the sum, if it is given."""
 
 
-class _LPPool(FromFunction, of=undefined):
+class _LPPool(FromFunction, fields="norm_type kernel_size stride ceil_mode"):
     """The fields of `LPPool1d`."""
-
-    norm_type: float
-    kernel_size: Any
-    stride: Any = None
-    ceil_mode: bool = False
 
 
 class LPPool1d(_LPPool, of=F.lp_pool1d):
@@ -145,15 +111,10 @@ class LPPool3d(_LPPool, of=F.lp_pool3d):
     """Return the p-norm of each window of volumes; p is `norm_type`."""
 
 
-class _FractionalMaxPool(FromFunction, of=undefined):
+class _FractionalMaxPool(FromFunction, fields="kernel_size output_size output_ratio return_indices _random_samples"):
     """Max pooling with windows at random positions in `_dims` dims."""
 
     _dims = 2
-    kernel_size: Any
-    output_size: Any = None
-    output_ratio: Any = None
-    return_indices: bool = False
-    _random_samples: Any = None
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         sizes_of(type(self).__name__, self._dims, (1,) * self._dims, fields["output_size"], fields["output_ratio"])
@@ -189,11 +150,8 @@ class FractionalMaxPool3d(_FractionalMaxPool, of=F.fractional_max_pool3d):
     _dims = 3
 
 
-class _AdaptiveMaxPool(FromFunction, of=undefined, hidden=("return_indices",)):
+class _AdaptiveMaxPool(FromFunction, fields="output_size return_indices", hidden="return_indices"):
     """The fields of `AdaptiveMaxPool1d`."""
-
-    output_size: Any
-    return_indices: bool = False
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool, of=F.adaptive_max_pool1d):
@@ -208,13 +166,11 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool, of=F.adaptive_max_pool3d):
     """Return the largest element of each of `output_size` windows of volumes; None leaves a dim as it is."""
 
 
-class AdaptiveAvgPool1d(FromFunction, of=F.adaptive_avg_pool1d):
+class AdaptiveAvgPool1d(FromFunction, of=F.adaptive_avg_pool1d, fields="output_size"):
     """Return the mean of each of `output_size` windows along the last dim."""
 
-    output_size: Any
 
-
-class AdaptiveAvgPool2d(FromFunction, of=F.adaptive_avg_pool2d):
+class AdaptiveAvgPool2d(FromFunction, of=F.adaptive_avg_pool2d, fields="output_size"):
     """Return the mean of each window of images, where `output_size` specifies the number of windows per dim.
 
     `output_size` is one value for both dims, or one value per dim. With None, a dim keeps its size.
@@ -223,10 +179,6 @@ class AdaptiveAvgPool2d(FromFunction, of=F.adaptive_avg_pool2d):
     (2, 3, 1, 1)
     """
 
-    output_size: Any
 
-
-class AdaptiveAvgPool3d(FromFunction, of=F.adaptive_avg_pool3d):
+class AdaptiveAvgPool3d(FromFunction, of=F.adaptive_avg_pool3d, fields="output_size"):
     """Return the mean of each of `output_size` windows of volumes; None leaves a dim as it is."""
-
-    output_size: Any

@@ -23,8 +23,6 @@ from minigrad.ops.shape.joining import cat, stack
 from minigrad.runtime.recording import current_casts
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
-__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
-
 
 class RNNBase(Module):
     """Implement the layers, directions and states of RNN, LSTM and GRU.
@@ -38,6 +36,9 @@ class RNNBase(Module):
     """
 
     weight_hh_l0: Any
+    _shown = "input_size hidden_size /"
+    _shown_unless = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
+                     "bidirectional": False}  # fmt: skip
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
@@ -107,42 +108,26 @@ class RNNBase(Module):
     def flatten_parameters(self) -> None:
         """Do nothing: PyTorch needs this method for cuDNN, and scripts for PyTorch call it."""
 
-    def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        shown = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
-                 "bidirectional": False}  # fmt: skip
-        return text + "".join(f", {name}={getattr(self, name)}" for name, value in shown.items()
-                              if getattr(self, name) != value)  # fmt: skip
-
     # ---- forward
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """Return the outputs of the last layer at all times, and the last state of every layer and direction.
 
-        Parameters
-        ----------
-        input : Tensor or PackedSequence
-            Shape (time, batch, input_size), (batch, time, input_size) with `batch_first`, or (time, input_size).
-        hx : Tensor or tuple of Tensor, optional
-            Initial state (num_layers * directions, batch, hidden_size), or a pair (h, c) of such states for an LSTM;
-            with `proj_size`, the last dim of h has this length. Zeros if None.
+        input (Tensor or PackedSequence): Shape (time, batch, input_size), (batch, time, input_size) with `batch_first`,
+        or (time, input_size).
+        hx (Tensor or tuple of Tensor, optional): Initial state (num_layers * directions, batch, hidden_size), or a pair
+        (h, c) of such states for an LSTM; with `proj_size`, the last dim of h has this length. Zeros if None.
 
-        Returns
-        -------
-        outputs : Tensor or PackedSequence
-            Outputs of the last layer, with the leading dims of `input` and the last dim directions * hidden_size, or
-            directions * proj_size with `proj_size`.
-        state : Tensor or tuple of Tensor
-            Last states, in the shapes of `hx`.
+        Returns:
+            outputs : Tensor or PackedSequence
+                Outputs of the last layer, with the leading dims of `input` and the last dim directions * hidden_size,
+                or directions * proj_size with `proj_size`.
+            state : Tensor or tuple of Tensor
+                Last states, in the shapes of `hx`.
 
-        Raises
-        ------
-        ShapeError
-            If the shape of `input` or `hx` is not one of those above.
-        DTypeError
-            If the dtype of `input` is not that of the parameters, outside of autocast.
-        ArgumentError
-            If `hx` of an LSTM is not a pair of tensors, or `hx` of another network is not a tensor.
+        Raises ShapeError if the shape of `input` or `hx` is not one of those above.
+        Raises DTypeError if the dtype of `input` is not that of the parameters, outside of autocast.
+        Raises ArgumentError if `hx` of an LSTM is not a pair of tensors, or `hx` of another network is not a tensor.
         """
         packed = isinstance(input, PackedSequence)
         x = input.data if packed else input

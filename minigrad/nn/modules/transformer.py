@@ -25,10 +25,6 @@ from minigrad.ops.pointwise.compare import where
 from minigrad.ops.shape.diagonals import triu
 from minigrad.runtime.tensor import Tensor
 
-__all__ = [
-    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
-]  # fmt: skip
-
 Activation = str | Callable[[Any], Any]
 
 
@@ -57,7 +53,7 @@ def causal(mask: Any, is_causal: bool | None) -> bool:
     return inside and bool((left_out == upper).all().item())
 
 
-class Layer(Module):
+class _Layer(Module):
     """Implement the common part of encoder and decoder layers: self-attention and two linear layers.
 
     d_model: Number of features of each element of the sequence.
@@ -119,7 +115,7 @@ class Layer(Module):
         return dropout(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
-class TransformerEncoderLayer(Layer):
+class TransformerEncoderLayer(_Layer):
     """Apply self-attention and then two linear layers, each with a residual connection and a LayerNorm.
 
     A block B, which is the attention or the pair of linear layers, computes norm(x + B(x)) from its input x, or with
@@ -138,7 +134,7 @@ class TransformerEncoderLayer(Layer):
         return self.part(2, self.part(1, src, own), self._ff_block)
 
 
-class TransformerDecoderLayer(Layer):
+class TransformerDecoderLayer(_Layer):
     """Apply self-attention, attention to the output of an encoder, and two linear layers.
 
     Each of these three blocks has a residual connection and a LayerNorm, as in `TransformerEncoderLayer`.
@@ -166,7 +162,7 @@ class TransformerDecoderLayer(Layer):
         return self.dropout2(self.attend(self.multihead_attn, x, mem, attn_mask, key_padding_mask, is_causal))
 
 
-class Stack(Module):
+class _Stack(Module):
     """Call copies of a layer one after another, and then an optional norm.
 
     layer: The layer to copy.
@@ -181,7 +177,7 @@ class Stack(Module):
         self.norm: Any = norm
 
 
-class TransformerEncoder(Stack):
+class TransformerEncoder(_Stack):
     """Call copies of an encoder layer one after another.
 
     encoder_layer (TransformerEncoderLayer): The layer to copy. All copies begin with the values of its parameters.
@@ -204,7 +200,7 @@ class TransformerEncoder(Stack):
         return src if self.norm is None else self.norm(src)
 
 
-class TransformerDecoder(Stack):
+class TransformerDecoder(_Stack):
     """Call copies of a decoder layer one after another.
 
     decoder_layer (TransformerDecoderLayer): The layer to copy. All copies begin with the values of its parameters.

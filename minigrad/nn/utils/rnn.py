@@ -229,17 +229,13 @@ def pad_packed_sequence(
     sequence: The sequences.
     total_length: Number of time steps of the result, at least the length of the longest sequence.
 
-    Returns
-    -------
-    output : Tensor
-        The padded sequences in the order that they had before they were packed.
-    lengths : Tensor
-        Lengths of the sequences: int64, on the CPU.
+    Returns:
+        output : Tensor
+            The padded sequences in the order that they had before they were packed.
+        lengths : Tensor
+            Lengths of the sequences: int64, on the CPU.
 
-    Raises
-    ------
-    ArgumentError
-        If `total_length` is too small.
+    Raises ArgumentError if `total_length` is too small.
     """
     counts = np.asarray(as_lengths(sequence.batch_sizes), np.int64)
     time = len(counts) if total_length is None else total_length

@@ -7,10 +7,11 @@ from minigrad.declare.advice import imported, present
 from minigrad.optim.lr_scheduler.base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from minigrad.optim.lr_scheduler.base import LRScheduler
 from minigrad.optim.lr_scheduler.composite import ChainedScheduler, SequentialLR
-from minigrad.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from minigrad.optim.lr_scheduler.cycles import CyclicLR, OneCycleLR
 from minigrad.optim.lr_scheduler.factors import (
     ConstantLR,
+    CosineAnnealingLR,
+    CosineAnnealingWarmRestarts,
     ExponentialLR,
     LambdaLR,
     LinearLR,
