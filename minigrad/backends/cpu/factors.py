@@ -193,8 +193,7 @@ def solve(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
             y = out[to + i * m : to + i * m + w]
             for c in range(w):
                 y[c] = z[c]
-    leave(factors)
-    leave(x)
+    leave(factors, x)
 
 
 def reflect(x, n, rows, start, v, tau, w):  # type: ignore[no-untyped-def]
@@ -283,10 +282,7 @@ def qr(in_0, q, r, N):  # type: ignore[no-untyped-def]
                 for i in range(j + 1, m):
                     v[i - j] = x[i * n + j].conjugate()
                 reflect(q[to + j * p : to + m * p], p, m - j, j, v, taus[j], w)
-    leave(x)
-    leave(v)
-    leave(w)
-    leave(taus)
+    leave(x, v, w, taus)
 
 
 @serves(CpuBackend, requests.Cholesky)

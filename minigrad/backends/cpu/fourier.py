@@ -205,10 +205,7 @@ def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
             for j in range(0, h + 1, 8):
                 k = min(j, h - 7)
                 combine(line, 2 * k, 2 * (h - k - 7), out, to + 2 * k, 0, factors, N.extra + 2 * k, N.inverse)
-    leave(a)
-    leave(b)
-    leave(line)
-    leave(bases)
+    leave(a, b, line, bases)
 
 
 # ---- plans -----------------------------------------------------------------------------------------------------------

@@ -139,8 +139,7 @@ def pairs(columns, out, N):  # type: ignore[no-untyped-def]
             y = out[at : at + count]
             sums = total[: N.width - begin]
             from_row(columns, i, N.width, columns, begin, N.width, N.cols, part, sums, y, i + 1 - begin)
-    leave(total)
-    leave(part)
+    leave(total, part)
 
 
 @loop(
@@ -170,8 +169,7 @@ def crossed(matrix, columns, out, N):  # type: ignore[no-untyped-def]
             else:
                 from_row(matrix, i * m, 1, columns, start, N.width, m, part[:count], total[:count], y, 0)
                 i += 1
-    leave(total)
-    leave(part)
+    leave(total, part)
 
 
 def add_rows(x, y, factors, matrix, base, part, total, other):  # type: ignore[no-untyped-def]
@@ -250,9 +248,7 @@ def pair_gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]
             sums = total[r * width : (r + 1) * width]
             for k in range(m):
                 z[k] = STORE(T(sums[k]))
-    leave(total)
-    leave(part)
-    leave(own)
+    leave(total, part, own)
 
 
 @loop(Fields("rows others cols width all_rows out chunk step next"), helpers=(add_rows,), fastmath=("contract",))
@@ -298,9 +294,7 @@ def crossed_gradients(factors, matrix, others, out, N):  # type: ignore[no-untyp
         z = out[N.out + i * m : N.out + (i + 1) * m]
         for k in range(m):
             z[k] = STORE(T(sums[k]))
-    leave(total)
-    leave(part)
-    leave(own)
+    leave(total, part, own)
 
 
 TOGETHER = 16  # rows of a task at the least, so that they share what they read

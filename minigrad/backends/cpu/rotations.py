@@ -242,12 +242,7 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
             diagonal[best] = REAL(np.inf)
             for i in range(n):
                 vectors[to + i * n + k] = u[best * n + i].conjugate()
-    leave(x)
-    leave(u)
-    leave(diagonal)
-    leave(beside)
-    leave(real_beside)
-    leave(z)
+    leave(x, u, diagonal, beside, real_beside, z)
 
 
 def turn_pairs(x, k, n, lengths, with_phases):  # type: ignore[no-untyped-def]

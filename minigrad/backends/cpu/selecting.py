@@ -19,8 +19,9 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.sorting import COST, FEW, PART, chunks_of, lines_of
+from minigrad.backends.cpu.sorting import COST, FEW, PART, chunks_of
 from minigrad.backends.launch import Launch
+from minigrad.backends.shared import lines_of
 from minigrad.core import requests
 from minigrad.core.plan import pieces
 from minigrad.kernels.fields import Fields, loop
@@ -120,9 +121,7 @@ def select(in_0, values, out, N):  # type: ignore[no-untyped-def]
                 position = position_by_digits(keys, n, wanted, left, counts)
             out[to] = position
             values[to] = in_0[at + position * s]
-    leave(keys)
-    leave(left)
-    leave(counts)
+    leave(keys, left, counts)
 
 
 LANES = 8  # number of binary searches side by side
@@ -198,7 +197,7 @@ def search_lines(steps: CpuSteps, request: requests.Insert) -> Launch | None:
     # In a long line, the steps of a search wait for memory.
     if n + cols >= JOINED and n.bit_length() * cols > 2 * (n + cols):
         return steps.lower(request)
-    dims, groups = lines_of((out, lines, x), last)
+    dims, groups = lines_of((out, lines, x), last, x.shape)
     block, blocks = pieces(cols, CHUNK // COST)
     steps.run(
         insert, lines, x, out, words=key_words(x.dtype), cost=COST, tasks=blocks * prod(dims), each=groups,

@@ -21,13 +21,12 @@ import numpy as np
 
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.shared import serve_positions
+from minigrad.backends.shared import lines_of, serve_positions
 from minigrad.backends.steps import Ints, Value
 from minigrad.core import requests
 from minigrad.core.dtype import int64
 from minigrad.core.op import Spec
-from minigrad.core.plan import pieces, without
-from minigrad.core.plan import walk as traverse
+from minigrad.core.plan import pieces
 from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.integer import key_words
 from minigrad.kernels.macros import keep_macro
@@ -113,9 +112,7 @@ def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
                 position = np.int64(sorted_keys[i] & np.uint64(0xFFFFFFFF))
                 out[to + i * z] = position
                 KEEP(to + i * z, in_0[at + position * s])
-    leave(a)
-    leave(b)
-    leave(counts)
+    leave(a, b, counts)
 
 
 def pick_some(keys, n, best, k):  # type: ignore[no-untyped-def]
@@ -242,11 +239,7 @@ def first_few(in_0, values, out, N):  # type: ignore[no-untyped-def]
                 position = np.int64(sorted_keys[i] & np.uint64(0xFFFFFFFF))
                 out[to + i * z] = position
                 KEEP(to + i * z, in_0[at + position * s])
-    leave(keys)
-    leave(a)
-    leave(best)
-    leave(spare)
-    leave(counts)
+    leave(keys, a, best, spare, counts)
 
 
 COST = 16  # cost of sorting one element, in additions
@@ -279,12 +272,3 @@ def chunks_of(specs: Sequence[Spec], shape: Ints, dim: int) -> dict[str, Any]:
         "rows": rows, "divided": pieces(rows, CHUNK // shape[dim]), "numel": rows * shape[dim], "each": groups,
         "sizes": dims,
     }  # fmt: skip
-
-
-def lines_of(specs: Sequence[Spec], dim: int, shape: Ints | None = None) -> tuple[Ints, list[Any]]:
-    """Return the dims of the lines along one dim, and for each tensor the offset, the step, and the strides of lines.
-
-    shape: the shape of the first tensors, if they differ in the size of the dim.
-    """
-    dims, strides, offsets = traverse([without(x.layout, shape or x.shape, dim) for x in specs])
-    return dims, [(offset, x.layout.strides[dim], s) for x, offset, s in zip(specs, offsets, strides, strict=True)]

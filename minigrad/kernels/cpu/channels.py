@@ -215,11 +215,7 @@ def convolve_last(x, panels, w, bias, out, N):  # type: ignore[no-untyped-def]
         scatter_last(results, wide, out, N, z, b0, b1, b2, c0, c1, c2, high - low)
     if DEPTHWISE:
         leave(weights)
-    leave(added)
-    leave(results)
-    leave(lines)
-    leave(image)
-    leave(table)
+    leave(added, results, lines, image, table)
 
 
 def multiply_outputs(y, at, image, table, n, slabs, slab, N, added):  # type: ignore[no-untyped-def]
@@ -294,6 +290,4 @@ def convolve_last_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
                 multiply_outputs(y, at, image, table, n, slabs, task * N.outs * N.channels * N.taps, N, part > start)
     if DEPTHWISE:
         leave(turned)
-    leave(lines)
-    leave(image)
-    leave(table)
+    leave(lines, image, table)

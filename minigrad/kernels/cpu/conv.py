@@ -136,9 +136,7 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
                             if y1 == P1:
                                 y1 = 0
                                 y0 += 1
-    leave(edge)
-    leave(patches)
-    leave(image)
+    leave(edge, patches, image)
 
 
 @loop(CONV, results=1, helpers=(block_of, gather, count_blocks, transpose_copy), imports=tiles, words=RUNS)
@@ -191,8 +189,7 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
                             q = (o0 * P1 + o1) * P2
                             more = part > start or o0 > 0 or o1 > 0
                             by_rows(image, q, runs, 1, turned, to, NR, read, slabs, z, pitch, c2, h, read, T(1), more)
-    leave(turned)
-    leave(image)
+    leave(turned, image)
 
 
 def add_run(sums, weight, image, run, n):  # type: ignore[no-untyped-def]
@@ -247,8 +244,7 @@ def correlate_few(x, w, bias, out, N):  # type: ignore[no-untyped-def]
                     else:
                         for u in range(c2):
                             out[np.uint64(to + u * N.y2)] = total[np.uint64(row + u)]
-    leave(total)
-    leave(image)
+    leave(total, image)
 
 
 @loop(
@@ -302,5 +298,4 @@ def correlate_weight_few(x, y, slabs, N):  # type: ignore[no-untyped-def]
                             if row // P2 % P1 < c1:
                                 value = T(value + dot(spread[row : row + c2], image, begin + row, c2))
                     slab[k * pitch + m] = T(slab[k * pitch + m] + value)
-    leave(spread)
-    leave(image)
+    leave(spread, image)

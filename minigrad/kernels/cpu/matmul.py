@@ -162,8 +162,7 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
                 for i in range(i1 - i0):
                     row[i] = T(row[i] + beta * c[pc + (i0 + i) * N.cm + j * N.cn])
         FOLLOW()
-    leave(panels)
-    leave(transposed)
+    leave(panels, transposed)
 
 
 def follow():  # type: ignore[no-untyped-def]

@@ -79,9 +79,7 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
             dense = out[to : to + whole]
             for o in range(whole):
                 dense[o] = STORE(FINISH(best[o], scale, every))
-        leave(where)
-        leave(best)
-        leave(joined)
+        leave(where, best, joined)
         return
     rows = N.rows
     parts = (O1 + rows - 1) // rows
@@ -132,8 +130,7 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
                 scale = T(counts[o0] * counts[O0 + o1])
             for j in range(O2):
                 row[j] = STORE(FINISH(held[j], scale, share[j]))
-    leave(held)
-    leave(line)
+    leave(held, line)
 
 
 @loop(POOL, loads=1, results=1, helpers=(starts,))
@@ -173,9 +170,7 @@ def avg_pool_back(g, out, counts, N):  # type: ignore[no-untyped-def]
             dense = out[N.to + plane * whole : N.to + (plane + 1) * whole]
             for j in range(whole):
                 dense[j] = STORE(sums[j])
-        leave(where)
-        leave(shares)
-        leave(sums)
+        leave(where, shares, sums)
         return
     size = max(S2 + pad, (O2 - 1) * step + N.window2)
     line = workspace(size, T)
@@ -209,6 +204,4 @@ def avg_pool_back(g, out, counts, N):  # type: ignore[no-untyped-def]
         row = out[N.to + plane * whole : N.to + (plane + 1) * whole]
         for j in range(whole):
             row[j] = STORE(sums[j])
-    leave(spread)
-    leave(line)
-    leave(sums)
+    leave(spread, line, sums)

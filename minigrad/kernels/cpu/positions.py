@@ -93,8 +93,7 @@ def across(in_K, values, out, N):  # type: ignore[no-untyped-def]
             for j in range(count):
                 out[to + j * N.to_step] = winner[j]
                 KEEP(to + j * N.to_step, in_0[base + winner[j] * N.row_step + j * step_0])
-    leave(best)
-    leave(winner)
+    leave(best, winner)
 
 
 @loop(CHOOSE)

@@ -120,8 +120,7 @@ def transform_weight(w, panels, N):  # type: ignore[no-untyped-def]
                 q += N.w_out
         for m in range(0, pitch, LANES):
             weight_transform(taps, m, tables[0:9], panels, c * pitch + m, tables[9:45])
-    leave(tables)
-    leave(taps)
+    leave(tables, taps)
 
 
 @loop(WINOGRAD, helpers=TILED, imports=transforms)
@@ -180,12 +179,7 @@ def winograd(x, panels, bias, out, N):  # type: ignore[no-untyped-def]
             for i in range(lines):
                 q = i * N.wide * pitch
                 transpose_copy(results, q, pitch, 1, out, to + i * N.y1, N.y_channel, N.y2, rows * N.wide // lines, M)
-    leave(tables)
-    leave(added)
-    leave(results)
-    leave(products)
-    leave(values)
-    leave(pixels)
+    leave(tables, added, results, products, values, pixels)
 
 
 @loop(WINOGRAD, results=1, helpers=TILED, imports=transforms)
@@ -239,11 +233,7 @@ def winograd_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
                         z = slab + (point * M + m) * deep + c
                         h = min(MR, M - m)
                         tile(gradients, left, 1, pitch, values, right, deep, w, slabs, z, deep, tiles, h, w, T(1), more)
-    leave(tables)
-    leave(gradients)
-    leave(incoming)
-    leave(values)
-    leave(pixels)
+    leave(tables, gradients, incoming, values, pixels)
 
 
 @loop(WINOGRAD, helpers=PLAIN, imports=transforms)
@@ -275,6 +265,4 @@ def add_weights(slabs, out, N):  # type: ignore[no-untyped-def]
             for k in range(9):
                 out[to + N.in_weight[k]] = taps[k * deep + c]
             to += N.w_in
-    leave(table)
-    leave(taps)
-    leave(total)
+    leave(table, taps, total)
