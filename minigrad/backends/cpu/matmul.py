@@ -35,8 +35,8 @@ from minigrad.backends.cpu.texts import After, Chain, after_of, bits, elements_o
 from minigrad.backends.cpu.tiles import add_tiled, is_tiled
 from minigrad.backends.launch import Launch
 from minigrad.backends.lowering.functions import TIMES_I
-from minigrad.backends.shared import Ints, Problem
-from minigrad.backends.steps import Value, through_dense
+from minigrad.backends.shared import Problem
+from minigrad.backends.steps import Ints, Value, through_dense
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, bool_, float32, int32
 from minigrad.core.layout import Layout

@@ -25,11 +25,11 @@ from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.texts import row_views
+from minigrad.backends.shared import lines_of
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, float32, float64
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.plan import pieces, without
-from minigrad.core.plan import walk as traverse
+from minigrad.core.plan import pieces
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.cpu.target import imported
 from minigrad.kernels.fields import Fields, loop
@@ -145,8 +145,7 @@ def scan_rows(in_K, work, out, N):  # type: ignore[no-untyped-def]
             acc[0], acc[1], acc[2], acc[3] = a, b, c, d
             for k in range(4):
                 finish(in_K, out, N, positions[k * size :], common, acc[k])
-    leave(acc)
-    leave(positions)
+    leave(acc, positions)
 
 
 def prefix_lines(*others):  # type: ignore[no-untyped-def]
@@ -271,8 +270,7 @@ def search_columns(in_K, out, N):  # type: ignore[no-untyped-def]
                 y[j] = chosen
             q += N.step[0]
             at_K += N.step[K + 1]
-    leave(best)
-    leave(winner)
+    leave(best, winner)
 
 
 WIDE = 128  # number of neighbouring rows that one block scans together
@@ -333,25 +331,23 @@ def scan_numbers(out: Spec, operands: Sequence[Spec], dim: int, shortest: int = 
     blocks: the number of blocks into which each row is divided; 0 for whole rows.  Rows of `shortest` elements and more
     are divided if there are few; 0 for none.
     """
-    n, layouts = out.shape[dim], [x.layout for x in (out, *operands)]
-    steps = [layout.strides[dim] for layout in layouts]
-    dims, strides, offsets = traverse([without(layout, out.shape, dim) for layout in layouts])
-    if dims and dims[-1] >= NARROW and strides[0][-1] == 1 and abs(steps[0]) != 1:
+    n, (dims, groups) = out.shape[dim], lines_of((out, *operands), dim, out.shape)
+    _, step, moves = groups[0]
+    if dims and dims[-1] >= NARROW and moves[-1] == 1 and abs(step) != 1:
         block, blocks = pieces(dims[-1], WIDE)
         units = blocks * prod(dims[:-1])
-        groups = [(*position, each[-1], each[:-1]) for *position, each in zip(offsets, steps, strides, strict=True)]
         numbers = {
-            "tasks": units, "each": groups, "blocks": blocks, "block": block, "cols": dims[-1], "n": n,
-            "shape": dims[:-1],
+            "tasks": units, "each": [(offset, step, s[-1], s[:-1]) for offset, step, s in groups], "blocks": blocks,
+            "block": block, "cols": dims[-1], "n": n, "shape": dims[:-1],
         }  # fmt: skip
-        return "".join("1" if s[-1] == 1 else "s" for s in strides[1:]), numbers, 0
+        return "".join("1" if s[-1] == 1 else "s" for *_, s in groups[1:]), numbers, 0
     rows = prod(dims)
     block, blocks = pieces(n, max(BLOCK, n // BLOCKS)) if shortest and rows < FEW and n >= shortest else (n, 1)
     # Four chains run together, so the units of a task are a multiple of four.
     chunk = max(4, CHUNK // block // 4 * 4)
     numbers = {
-        "tasks": -(-rows * blocks // chunk), "each": [*zip(offsets, steps, strides, strict=True)], "rows": rows,
-        "n": n, "block": block, "blocks": blocks, "chunk": chunk, "shape": dims,
+        "tasks": -(-rows * blocks // chunk), "each": groups, "rows": rows, "n": n, "block": block, "blocks": blocks,
+        "chunk": chunk, "shape": dims,
     }  # fmt: skip
     return "", numbers, rows * blocks if blocks > 1 else 0
 

@@ -27,12 +27,13 @@ from minigrad.backends.cuda.family import CudaBackend, CudaSteps, by
 from minigrad.backends.cuda.grouping import KEYS, add_grouped, position_of
 from minigrad.backends.launch import Loop
 from minigrad.backends.lowering.indexing import scatter_in_runs
+from minigrad.backends.shared import lines_of
 from minigrad.backends.steps import Value
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import as_dtype, int32, int64
 from minigrad.core.layout import Layout
-from minigrad.core.plan import still, without
+from minigrad.core.plan import still
 from minigrad.core.plan import walk as walked
 from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.pasting import Late
@@ -200,11 +201,10 @@ def add(steps: CudaSteps, total: Value, flag: Value, dim: int, in_any_order: boo
         )  # fmt: skip
         moved(steps, True, (src, index, flag, total), layouts, size, total.layout.strides[dim])
     elif length <= FEW or numel // length >= MANY or own * max(length, size) >= KEYS:
-        dims, strides, offsets = walked([without(x.layout, index.shape, dim) for x in (total, src, index)])
-        moves = [x.layout.strides[dim] for x in (total, src, index)]
+        dims, groups = lines_of((total, src, index), dim, index.shape)
         steps.run(
-            add_lines, src, index, flag, total, elements=prod(dims), count=prod(dims),
-            groups=list(zip(offsets, moves, strides, strict=True)), length=length, size=size, sizes=dims,
+            add_lines, src, index, flag, total, elements=prod(dims), count=prod(dims), groups=groups, length=length,
+            size=size, sizes=dims,
         )  # fmt: skip
     else:
         add_grouped(steps, total, index, src, flag, dim)

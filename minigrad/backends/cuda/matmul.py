@@ -24,8 +24,7 @@ from minigrad.backends.base import serves
 from minigrad.backends.cuda.blas import TYPES, gemms_of
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps
 from minigrad.backends.cuda.tiles import Problem, Way, pieces_of, product_words, registers, tile_for
-from minigrad.backends.shared import Ints
-from minigrad.backends.steps import Value
+from minigrad.backends.steps import Ints, Value
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
