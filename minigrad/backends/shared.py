@@ -98,6 +98,22 @@ class Problem:
         return prod(self.sizes)
 
 
+def points_of(out: Value, x: Value, w: Value, bias: Value | None) -> tuple[Value, Value, Value, Value | None] | None:
+    """Return a convolution of single points as a matrix product: its result, both operands and the added matrix.
+
+    w has dims (group, M, C, taps).  None is returned if there are groups, or if the points are not evenly spaced in
+    memory.
+    """
+    n, points, (m, c) = out.shape[0], prod(out.shape[2:]), w.shape[1:3]
+    matrix, results = x.layout.reshape((n, c, points)), out.layout.reshape((n, m, points))
+    if w.shape[0] > 1 or matrix is None or results is None:
+        return None
+    left = w.seen(Layout.make((n, m, c), (0, *w.layout.strides[1:3]), w.layout.offset))
+    if bias is not None:
+        bias = bias.seen(Layout.make((n, m, points), (0, bias.layout.strides[0], 0), bias.layout.offset))
+    return out.seen(results), left, x.seen(matrix), bias
+
+
 T = TypeVar("T")
 
 

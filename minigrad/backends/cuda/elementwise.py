@@ -24,17 +24,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
+from minigrad.backends.cuda import loops
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps, by
-from minigrad.backends.cuda.loops import (
-    AHEAD,
-    HIGH,
-    ROWS_OF_GRID,
-    WARP,
-    plan_elementwise,
-    plan_nest,
-    plan_turned,
-    position_words,
-)
 from minigrad.backends.cuda.runtime import THREADS
 from minigrad.backends.lowering.functions import IDENTITY, NONZERO
 from minigrad.core import requests
@@ -47,7 +38,7 @@ from minigrad.kernels.macros import lanes_macro, scalar_macro, stores_macro
 from minigrad.kernels.pasting import LEFT_OUT, Expand, Late, Macro
 from minigrad.kernels.specialize import store_text
 
-ROUNDS = WARP // HIGH  # in which the threads of a block load a tile
+ROUNDS = loops.WARP // loops.HIGH  # in which the threads of a block load a tile
 MOVES = (IDENTITY, NONZERO)  # copies and casts, for which the detour through shared memory saves time
 RESIDENT = {1: 6, 2: 5, 4: 4}  # by elements per word: the number of blocks for which a multiprocessor has registers
 
@@ -152,16 +143,16 @@ def tiles(in_0, out, N):
         at = N.offset[1] + min(row + x * WIDTH, N.rows - WIDTH) * N.near[1]
         walk(rest, N.shape, to=N.strides[0], at=N.strides[1])
         for e in range(ROUNDS):
-            word = y + e * HIGH
+            word = y + e * loops.HIGH
             TURN(at + min(col + word * WIDTH, N.cols - WIDTH) * N.far[1], x, word)
         cuda.syncthreads()
         high = np.int32(min(N.rows - row, np.int64(SIDE)))
         if col + x * WIDTH < N.cols:
             for e in range(LINES):
-                line = np.int32(y + e * HIGH)
+                line = np.int32(y + e * loops.HIGH)
                 if line < high:
                     PUT(out, to, TAKE(tile, (line * 32 + (x ^ (line // WIDTH))) * WIDTH))
-                to += HIGH * N.far[0]
+                to += loops.HIGH * N.far[0]
         cuda.syncthreads()
         task += np.int64(cuda.gridDim.x)
 
@@ -173,17 +164,17 @@ def apply(steps: CudaSteps, request: requests.Elementwise) -> None:
     dtypes = tuple([each.dtype for each in (*outs, *operands)])
     if scalar.results == 1:
         sizes = [dtype.itemsize for dtype in dtypes]
-        plan = plan_turned(out, layouts[0], sizes) if scalar in MOVES else None
-        plan = plan or plan_elementwise(out, layouts, sizes)
+        plan = loops.plan_turned(out, layouts[0], sizes) if scalar in MOVES else None
+        plan = plan or loops.plan_elementwise(out, layouts, sizes)
     if plan is None or plan.kind == "nest":
-        plan = plan_nest([y.layout for y in outs], layouts)
+        plan = loops.plan_nest([y.layout for y in outs], layouts)
     template, words_of, facts = LOOPS[plan.kind]
     more = [getattr(plan, name) for name in facts]
     label = f"{plan.kind}{''.join(map(str, plan.steps))}{by(plan.width)}{'_long' * plan.long}"
     steps.run(
         template, *operands, *outs, words=Late(words_of, (scalar, compute, dtypes, *more)), compute=compute,
         form=f"{scalar.name}_{{}}_{label}", groups=plan.groups, **plan.numbers,
-        grid=((steps.backend.blocks(plan.units, plan.block[0]), min(plan.high, ROWS_OF_GRID), 1), plan.block),
+        grid=((steps.backend.blocks(plan.units, plan.block[0]), min(plan.high, loops.ROWS_OF_GRID), 1), plan.block),
     )  # fmt: skip
 
 
@@ -195,13 +186,13 @@ def run_words(
     apart = kind == "rows" and width == 1  # whether a thread processes elements of a row that are not neighbours
     words: dict[str, Any] = {
         "F": Macro(scalar_macro(scalar, compute, CUDA, dtypes[0].kind == "bool")), "value": value, "WIDTH": width,
-        "ALL": Macro(lanes_macro(AHEAD if apart else width)), "WIDE": width > 1, "PUT": f"store_{width}",
-        **(position_words(long) if kind == "rows" else {}),
+        "ALL": Macro(lanes_macro(loops.AHEAD if apart else width)), "WIDE": width > 1, "PUT": f"store_{width}",
+        **(loops.position_words(long) if kind == "rows" else {}),
     }  # fmt: skip
     for k, step in enumerate(steps):
         several = step and (width > 1 or apart)
         words |= {f"STEP_{k}": step, f"AT_{k}": f"x_{k}[J]" if several else f"x_{k}"}
-        ahead = ", ".join(f"in_{k}[base_{k} + at + {j} * step]" for j in range(AHEAD))
+        ahead = ", ".join(f"in_{k}[base_{k} + at + {j} * step]" for j in range(loops.AHEAD))
         loads = f"({ahead})" if width == 1 else f"load_{width}(in_{k}, base_{k} + at)"
         words[f"RUN_{k}"] = LEFT_OUT if kind == "dense" and width == 1 else loads if several else f"in_{k}[base_{k}]"
     return words
@@ -212,16 +203,16 @@ def nest_words(scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ..
     outs = dtypes[: scalar.results]
     stores, conditions = [store_text(compute, y, CUDA, several=True)[0] for y in outs], [y.kind == "bool" for y in outs]
     step = stores_macro(scalar, compute, stores, conditions, CUDA)
-    return {"F": Macro(step), "RESULTS": len(outs), **position_words(long)}
+    return {"F": Macro(step), "RESULTS": len(outs), **loops.position_words(long)}
 
 
 def turn_words(
     scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ...], width: int, rank: int
 ) -> dict[str, Any]:
     """Return the words of `tiles`, for a copy or a cast."""
-    side, truth = WARP * width, dtypes[0].kind == "bool"
+    side, truth = loops.WARP * width, dtypes[0].kind == "bool"
     return {
-        "WIDTH": width, "SIDE": side, "LINES": side // HIGH,
+        "WIDTH": width, "SIDE": side, "LINES": side // loops.HIGH,
         "F": Macro(scalar_macro(scalar, compute, CUDA, truth)), "TURN": Macro(turn_macro(width, rank)),
         "HELD": "np.uint8" if truth else f"np.{element(dtypes[0])}", "PUT": f"store_{width}", "TAKE": f"load_{width}",
         "imports": f"BLOCK = {THREADS, RESIDENT[width]}\n",

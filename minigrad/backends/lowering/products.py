@@ -9,7 +9,7 @@ import numpy as np
 from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import BLEND, DIFFERENCE, MEETING, NEGATIVE, PRODUCT, SUM, TOTAL
 from minigrad.backends.lowering.pooling import Windows
-from minigrad.backends.steps import Steps, Value, shortened, viewed, wide
+from minigrad.backends.steps import Steps, Value, shortened, split, viewed, wide
 from minigrad.core import requests
 from minigrad.core.dtype import as_dtype, bool_, float64, int64
 from minigrad.core.layout import Layout
@@ -72,15 +72,7 @@ def convolve(steps: Steps, request: requests.Convolve) -> None:
 
 def spread(value: Value, dim: int, groups: int, ones: Sequence[int]) -> Value:
     """Return a tensor with all dims of a convolution: channels in groups, and size 1 in dims that it does not have."""
-    return value.seen(with_ones(split(value.layout, dim, groups), ones))
-
-
-def split(layout: Layout, dim: int, groups: int) -> Layout:
-    """Split a dim of channels into two: the groups, and the channels in each."""
-    n = layout.shape[dim] // groups
-    shape = (*layout.shape[:dim], groups, n, *layout.shape[dim + 1 :])
-    step = layout.strides[dim]
-    return Layout.make(shape, (*layout.strides[:dim], step * n, step, *layout.strides[dim + 1 :]), layout.offset)
+    return value.seen(with_ones(split(value, dim, groups).layout, ones))
 
 
 def with_ones(layout: Layout, dims: Sequence[int]) -> Layout:
