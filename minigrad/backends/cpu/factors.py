@@ -30,9 +30,7 @@ from minigrad.kernels.cpu.matmul import less
 from minigrad.kernels.fields import Fields, loop
 
 
-@loop(
-    Fields("m n rank", "sizes[rank]", "offset row col strides[rank]"), helpers=(less,), fastmath=("contract",)
-)  # fmt: skip
+@loop(Fields("m n rank", "sizes[rank]", "offset row col strides[rank]"), helpers=(less,), fastmath=("contract",))
 def lu(in_0, out, pivots, order, N):  # type: ignore[no-untyped-def]
     """Factor each matrix; a task is one matrix.  `out` receives both triangles.
 

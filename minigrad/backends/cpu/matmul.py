@@ -80,9 +80,8 @@ def is_one_pass(out: Spec, operands: Sequence[Spec]) -> bool:
 
 
 def add_product(
-    steps: CpuSteps, out: Value, a: Value, b: Value, c: Value | None, alpha: float = 1, beta: float = 1,
-    part: int = 0,
-) -> None:  # fmt: skip
+    steps: CpuSteps, out: Value, a: Value, b: Value, c: Value | None, alpha: float = 1, beta: float = 1, part: int = 0
+) -> None:
     """Add the steps that compute alpha * a @ b + beta * c, for any dtypes.
 
     part: the part of the inner dim for a tile; 0 for the default.

@@ -144,7 +144,7 @@ def pairs(columns, out, N):  # type: ignore[no-untyped-def]
 
 @loop(
     Fields("rows others width cols all_rows out chunk block"), helpers=(from_row, from_two_rows), fastmath=("contract",)
-)  # fmt: skip
+)
 def crossed(matrix, columns, out, N):  # type: ignore[no-untyped-def]
     """Compute the distances of each row of `matrix` from all rows of the other matrix, in each batch of `rows` rows.
 

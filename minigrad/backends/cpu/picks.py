@@ -292,9 +292,7 @@ def per_class(weight: Sequence[Spec], shape: tuple[int, ...]) -> list[tuple[Layo
     return [(Layout.make(shape, (0,) * len(shape), w.layout.offset), w.layout.strides[0]) for w in weight]
 
 
-def pick_words(
-    fn: RowFn, out: DType, direct: bool, reducer: int, weighted: int, back: bool = False
-) -> dict[str, Any]:  # fmt: skip
+def pick_words(fn: RowFn, out: DType, direct: bool, reducer: int, weighted: int, back: bool = False) -> dict[str, Any]:
     """Return the words of the loop for one result per row, or for the gradient of this result, if `back`."""
     return along(fn, (direct,), out, back) | {
         "EACH": reducer == 0, "JOINED": reducer > 0, "MEAN": reducer == 2, "WEIGHTED": weighted > 0,

@@ -270,7 +270,7 @@ def along(
         "WORKSPACES": [Part(rows.workspaces), *([Part(rows.spare)] if spare else [])],
         "BAND": [Part(rows.next_band), Part(rows.fetch), *totals],
         "ALL": [take(sliced, filled)],
-    }  # fmt: skip
+    }
     if streamed:  # stores past the caches
         text += imported("stream", "streams", f"stream, settle = streams({out.compute.itemsize})")
     return constants | macros | elements(fn, loops, out.compute) | {"imports": text}

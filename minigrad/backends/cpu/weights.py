@@ -85,9 +85,7 @@ def add_slabs(slabs, out, N):  # type: ignore[no-untyped-def]
                 out[np.uint64(to + q * N.beside)] = total[np.uint64(t * N.pitch + q)]
 
 
-NONE = dict.fromkeys(
-    "outs ins width near far tap share lines wide pitch line beside".split(), 0
-)  # fmt: skip
+NONE = dict.fromkeys("outs ins width near far tap share lines wide pitch line beside".split(), 0)
 
 
 def weight_panels(

@@ -148,9 +148,7 @@ def add_product(steps: CudaSteps, out: Value, a: Value, b: Value, added: Added) 
         by_vector(steps, problem, (out, a, b), added)
         return
     mma = by_tensor_cores(steps, a.dtype, b.dtype, out.dtype)
-    chosen = tile_for(
-        problem.m, problem.n, problem.batches, problem.k, registers(out.dtype).itemsize, mma
-    )  # fmt: skip
+    chosen = tile_for(problem.m, problem.n, problem.batches, problem.k, registers(out.dtype).itemsize, mma)
     way = Way(chosen, problem.along, problem.copied() if mma else (False, False))
     numbers = {
         "rows": problem.m, "cols": problem.n, "length": problem.k, "a": problem.a, "side_0": problem.am,
@@ -178,10 +176,10 @@ def tiled(
     arguments["tasks"] = down * across * batches * pieces
     compute, across_grid = registers(out.dtype), min(arguments["tasks"], (1 << 31) - 1)
     common: dict[str, Any] = {
-        "form": f"product_{{}}_{way.label}", "compute": compute, "grid": (
-            (across_grid, -(-arguments["tasks"] // across_grid), 1), (way.tile.threads, 1, 1)
-        ),
-    }  # fmt: skip
+        "form": f"product_{{}}_{way.label}",
+        "compute": compute,
+        "grid": ((across_grid, -(-arguments["tasks"] // across_grid), 1), (way.tile.threads, 1, 1)),
+    }
     if pieces == 1:
         operands = (a, b, *((c,) if c else ()))
         factors: dict[str, Any] = {"alpha": bits(alpha, compute), "beta": bits(beta, compute)}

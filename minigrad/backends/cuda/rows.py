@@ -185,9 +185,8 @@ def widths(
 
 
 def plan_pick(
-    fn: RowFn, losses: Layout, step: int, x: Spec, others: Sequence[Layout], ignore: int,
-    back: Spec | None = None,
-) -> tuple[Form, Size, list[Any], dict[str, Any]]:  # fmt: skip
+    fn: RowFn, losses: Layout, step: int, x: Spec, others: Sequence[Layout], ignore: int, back: Spec | None = None
+) -> tuple[Form, Size, list[Any], dict[str, Any]]:
     """Return the result of `plan_rows` for picked elements.
 
     The rows are in row-major order.

@@ -50,11 +50,9 @@ def convolve(steps: Steps, request: requests.Convolve) -> None:
     shape = (y.shape[0], groups, y.shape[1] // groups, w.shape[1], *windows.spots, *windows.taps)
     ys, ws = spread(y, 1, groups, [3, *taps]), spread(w, 0, groups, [0, *spots])
     xs = spread(windows.pad(steps, x, dtype), 1, groups, [2]) if request.part != "input" else ys
-    pair, over = {
-        "output": ((xs, ws), [3, *taps]),
-        "input": ((ys, ws), [2]),
-        "weight": ((ys, xs), [0, *spots]),
-    }[request.part]
+    pair, over = {"output": ((xs, ws), [3, *taps]), "input": ((ys, ws), [2]), "weight": ((ys, xs), [0, *spots])}[
+        request.part
+    ]
     terms, total = steps.work(shape, dtype), steps.work(shortened(shape, over), dtype)
     steps.each(MEETING, terms, *pair, steps.constant(windows.positions >= 0, bool_))
     steps.reducer(SUM, total, terms, over)

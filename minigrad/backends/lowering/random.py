@@ -26,9 +26,7 @@ FACTORS, KEY_STEPS = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
 LOW_WORD = formula("low_word(x, step)", "(x + step) & 0xFFFFFFFF")
 HIGH_WORD = formula("high_word(x, step)", "((x >> 32) + step) & 0xFFFFFFFF")
 PRODUCT_LOW = formula("product_low(word, factor)", "(word * factor) & 0xFFFFFFFF")
-PRODUCT_HIGH = formula(
-    "product_high(word, factor, other, key)", "((word * factor >> 32) & 0xFFFFFFFF) ^ other ^ key"
-)  # fmt: skip
+PRODUCT_HIGH = formula("product_high(word, factor, other, key)", "((word * factor >> 32) & 0xFFFFFFFF) ^ other ^ key")
 SHORT_BITS = formula("short_bits(a)", "a >> 8")  # 24 random bits
 LONG_BITS = formula("long_bits(a, b)", "(a << 21) | (b >> 11)")  # 53 random bits of two words
 ABOVE_ZERO = formula("above_zero(bits)", "bits + 1")  # so that no logarithm of 0 is taken

@@ -129,9 +129,7 @@ def multiply_panels(image, panels, table, n, results, begin, pitch, N, g, phase,
                 depth = N.length[k]
                 h = min(MR, n - i)
                 left = N.from_pixel[k]
-                by_rows(
-                    image, left, rows, 1, panels, right, NR, read, results, z, pitch, depth, h, read, T(1), more
-                )  # fmt: skip
+                by_rows(image, left, rows, 1, panels, right, NR, read, results, z, pitch, depth, h, read, T(1), more)
 
 
 def multiply_lanes(image, weights, table, n, results, begin, pitch, N, phase, added):  # type: ignore[no-untyped-def]
