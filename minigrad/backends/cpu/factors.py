@@ -36,8 +36,7 @@ def lu(in_0, out, pivots, order, N):  # type: ignore[no-untyped-def]
 
     pivots: the row with which each step exchanges its row.  order: for each row of the result, its row in the operand.
     """
-    m = N.m
-    n = N.n
+    m, n = N.m, N.n
     steps = min(m, n)
     for u in range(first, last):
         rest = u
@@ -151,8 +150,7 @@ def solve(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
     subtracted, eight rows at a time.  The rows are dense while they are computed: far apart, they would share a few
     sets of a cache.
     """
-    n = N.n
-    m = N.k
+    n, m = N.n, N.k
     factors = workspace(8, T)
     x = workspace(n * min(SIDES, m), T)
     for u in range(first, last):
@@ -227,9 +225,7 @@ def qr(in_0, q, r, N):  # type: ignore[no-untyped-def]
     x is first the matrix; then it has r in its upper triangle and the vectors of the reflections below.  For complex
     numbers, the adjoint of a reflection is applied to x, and the diagonal of r is real.
     """
-    m = N.m
-    n = N.n
-    p = N.p
+    m, n, p = N.m, N.n, N.p
     steps = min(m, n)
     zero = T(0).real
     x = workspace(m * n, T)

@@ -68,9 +68,7 @@ def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
     lines: the count of all lines.  line, result: the numbers of reals in the buffer of a line, and in a line of `out`.
     across, extra, spectrum, scale: positions in `factors`.
     """
-    m = N.m
-    n = N.n
-    inner = N.inner
+    m, n, inner = N.m, N.n, N.inner
     is_columns = N.kind == COLUMNS
     is_group = N.kind == GROUP
     is_chirp = N.kind == CHIRP

@@ -150,8 +150,7 @@ def crossed(matrix, columns, out, N):  # type: ignore[no-untyped-def]
 
     A task is `chunk` rows.  All of them read a block of the other rows before the next block, which stays in the cache.
     """
-    n = N.others
-    m = N.cols
+    n, m = N.others, N.cols
     total = workspace(2 * N.block, np.float64)
     part = workspace(2 * N.block, T)
     end = min(N.all_rows, last * N.chunk)
@@ -221,9 +220,7 @@ def pair_gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]
 
     If the number of rows is odd, the last row is computed twice.
     """
-    n = N.rows
-    m = N.cols
-    width = N.width
+    n, m, width = N.rows, N.cols, N.width
     total = workspace(2 * width, np.float64)
     part = workspace(2 * width, T)
     own = workspace(64, T)
@@ -259,9 +256,7 @@ def crossed_gradients(factors, matrix, others, out, N):  # type: ignore[no-untyp
     rows, and `next` that between those of other rows.  All rows of the chunk read 32 of the other rows before the next
     32, which stay in the cache.  A row without a neighbour in its batch is computed twice: the last sums are not used.
     """
-    n = N.others
-    m = N.cols
-    width = N.width
+    n, m, width = N.others, N.cols, N.width
     begin = first * N.chunk
     end = min(N.all_rows, last * N.chunk)
     total = workspace((N.chunk * max(1, last - first) + 1) * width, np.float64)

@@ -293,8 +293,7 @@ def turn_pairs(x, k, n, lengths, with_phases):  # type: ignore[no-untyped-def]
 )  # fmt: skip
 def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
     """Write the product of the rotations (j), the rotated rows (y), and the lengths of these in descending order."""
-    k = N.k
-    n = N.n
+    k, n = N.k, N.n
     wide = n + k
     x = workspace(k * wide, T)
     for task in range(first, last):

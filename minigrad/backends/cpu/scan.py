@@ -47,8 +47,7 @@ COLUMNS = Fields("blocks block cols n rank", "shape[rank]", "offset step col str
 @loop(ALONG)
 def carry(in_K, out, N):  # type: ignore[no-untyped-def]
     """Compute the total of each block of each row.  out is dense and has the dtype of the accumulator."""
-    n = N.n
-    step = N.step[1]
+    n, step = N.n, N.step[1]
     acc = workspace(LANES, T)
     for u in range(first, last):
         rest = u // N.blocks
@@ -202,8 +201,7 @@ def search_rows(in_K, out, N):  # type: ignore[no-untyped-def]
     Most elements do not beat the best one.  So a vectorised loop first tests whether any element of a run does; only
     then the elements of the run are visited one by one.
     """
-    n = N.n
-    z = N.step[0]
+    n, z = N.n, N.step[0]
     s_K = N.step[K + 1]
     for t in range(first, last):
         for u in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):

@@ -84,17 +84,14 @@ def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
 
     The groups are those of out and in_0; step is along the row.  If the key is wide, the shift leaves its lower half.
     """
-    n = N.n
-    z = N.step[0]
-    s = N.step[1]
+    n, z, s = N.n, N.step[0], N.step[1]
     a = workspace(n, np.uint64)
     b = workspace(n, np.uint64)
     counts = workspace(2048, np.int64)
     for t in range(first, last):
         for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = r
-            to = N.offset[0]
-            at = N.offset[1]
+            to, at = N.offset[0], N.offset[1]
             walk(rest, N.sizes, to=N.strides[0], at=N.strides[1])
             for i in range(n):
                 a[i] = (np.uint64(KEY(in_0[at + i * s])) << np.uint64(32)) | np.uint64(i)
@@ -207,10 +204,7 @@ def pick_many(a, n, best, k, counts):  # type: ignore[no-untyped-def]
 @loop(ORDER, helpers=(radix, pick_some, sift, pick_many))
 def first_few(in_0, values, out, N):  # type: ignore[no-untyped-def]
     """Write the positions of the first `wanted` elements, for keys up to 32 bits."""
-    n = N.n
-    k = N.wanted
-    z = N.step[0]
-    s = N.step[1]
+    n, k, z, s = N.n, N.wanted, N.step[0], N.step[1]
     keys = workspace(n, np.uint32)
     a = workspace(n if k > FEW else 0, np.uint64)
     best = workspace(k, np.uint64)
@@ -219,8 +213,7 @@ def first_few(in_0, values, out, N):  # type: ignore[no-untyped-def]
     for t in range(first, last):
         for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = r
-            to = N.offset[0]
-            at = N.offset[1]
+            to, at = N.offset[0], N.offset[1]
             walk(rest, N.sizes, to=N.strides[0], at=N.strides[1])
             sorted_keys = best
             if s == 1:

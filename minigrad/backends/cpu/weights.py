@@ -40,9 +40,7 @@ def pack_weight(w, bias, panels, N):  # type: ignore[no-untyped-def]
     For each channel of the image and tap, a panel has the weights of its output channels side by side, and zeros beyond
     the last output channel.  The bias is one more row.
     """
-    W = N.width
-    C = N.ins
-    taps = N.taps
+    W, C, taps = N.width, N.ins, N.taps
     K = C * taps + N.biased
     tall = (N.outs + W - 1) // W
     for panel in range(first, last):

@@ -26,6 +26,7 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cuda import loops
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps, by
+from minigrad.backends.cuda.loops import AHEAD, HIGH, WARP
 from minigrad.backends.cuda.runtime import THREADS
 from minigrad.backends.lowering.functions import IDENTITY, NONZERO
 from minigrad.core import requests
@@ -38,7 +39,7 @@ from minigrad.kernels.macros import lanes_macro, scalar_macro, stores_macro
 from minigrad.kernels.pasting import LEFT_OUT, Expand, Late, Macro
 from minigrad.kernels.specialize import store_text
 
-ROUNDS = loops.WARP // loops.HIGH  # in which the threads of a block load a tile
+ROUNDS = WARP // HIGH  # in which the threads of a block load a tile
 MOVES = (IDENTITY, NONZERO)  # copies and casts, for which the detour through shared memory saves time
 RESIDENT = {1: 6, 2: 5, 4: 4}  # by elements per word: the number of blocks for which a multiprocessor has registers
 
@@ -143,16 +144,16 @@ def tiles(in_0, out, N):
         at = N.offset[1] + min(row + x * WIDTH, N.rows - WIDTH) * N.near[1]
         walk(rest, N.shape, to=N.strides[0], at=N.strides[1])
         for e in range(ROUNDS):
-            word = y + e * loops.HIGH
+            word = y + e * HIGH
             TURN(at + min(col + word * WIDTH, N.cols - WIDTH) * N.far[1], x, word)
         cuda.syncthreads()
         high = np.int32(min(N.rows - row, np.int64(SIDE)))
         if col + x * WIDTH < N.cols:
             for e in range(LINES):
-                line = np.int32(y + e * loops.HIGH)
+                line = np.int32(y + e * HIGH)
                 if line < high:
                     PUT(out, to, TAKE(tile, (line * 32 + (x ^ (line // WIDTH))) * WIDTH))
-                to += loops.HIGH * N.far[0]
+                to += HIGH * N.far[0]
         cuda.syncthreads()
         task += np.int64(cuda.gridDim.x)
 
@@ -186,13 +187,13 @@ def run_words(
     apart = kind == "rows" and width == 1  # whether a thread processes elements of a row that are not neighbours
     words: dict[str, Any] = {
         "F": Macro(scalar_macro(scalar, compute, CUDA, dtypes[0].kind == "bool")), "value": value, "WIDTH": width,
-        "ALL": Macro(lanes_macro(loops.AHEAD if apart else width)), "WIDE": width > 1, "PUT": f"store_{width}",
+        "ALL": Macro(lanes_macro(AHEAD if apart else width)), "WIDE": width > 1, "PUT": f"store_{width}",
         **(loops.position_words(long) if kind == "rows" else {}),
     }  # fmt: skip
     for k, step in enumerate(steps):
         several = step and (width > 1 or apart)
         words |= {f"STEP_{k}": step, f"AT_{k}": f"x_{k}[J]" if several else f"x_{k}"}
-        ahead = ", ".join(f"in_{k}[base_{k} + at + {j} * step]" for j in range(loops.AHEAD))
+        ahead = ", ".join(f"in_{k}[base_{k} + at + {j} * step]" for j in range(AHEAD))
         loads = f"({ahead})" if width == 1 else f"load_{width}(in_{k}, base_{k} + at)"
         words[f"RUN_{k}"] = LEFT_OUT if kind == "dense" and width == 1 else loads if several else f"in_{k}[base_{k}]"
     return words
@@ -210,9 +211,9 @@ def turn_words(
     scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ...], width: int, rank: int
 ) -> dict[str, Any]:
     """Return the words of `tiles`, for a copy or a cast."""
-    side, truth = loops.WARP * width, dtypes[0].kind == "bool"
+    side, truth = WARP * width, dtypes[0].kind == "bool"
     return {
-        "WIDTH": width, "SIDE": side, "LINES": side // loops.HIGH,
+        "WIDTH": width, "SIDE": side, "LINES": side // HIGH,
         "F": Macro(scalar_macro(scalar, compute, CUDA, truth)), "TURN": Macro(turn_macro(width, rank)),
         "HELD": "np.uint8" if truth else f"np.{element(dtypes[0])}", "PUT": f"store_{width}", "TAKE": f"load_{width}",
         "imports": f"BLOCK = {THREADS, RESIDENT[width]}\n",

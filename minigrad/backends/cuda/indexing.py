@@ -80,9 +80,7 @@ def gather_rows(in_0, in_1, flag, out, N):
     first = (np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x) * WIDTH
     while row < N.rows:
         position = row
-        to = N.offset[0]
-        at = N.offset[1]
-        where = N.offset[2]
+        to, at, where = N.offset[0], N.offset[1], N.offset[2]
         walk(position, N.shape, to=N.strides[0], at=N.strides[1], where=N.strides[2])
         k = position_of(in_1[where], N.size)
         if k >= 0:
@@ -103,9 +101,7 @@ def add_lines(in_0, in_1, flag, out, N):
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.count:
         position = i
-        to = N.offset[0]
-        at = N.offset[1]
-        where = N.offset[2]
+        to, at, where = N.offset[0], N.offset[1], N.offset[2]
         walk(position, N.sizes, to=N.strides[0], at=N.strides[1], where=N.strides[2])
         j = np.int64(0)
         while j < N.length:
@@ -147,8 +143,7 @@ def select_put(in_0, in_1, in_2, out, N):
     while i < N.count:
         position = i
         j = np.int64(0)
-        at = N.in_2
-        to = N.out
+        at, to = N.in_2, N.out
         walk(position, N.sizes, j=N.along, at=N.steps, to=N.to_steps)
         k = position_of(in_0[N.in_0 + j * N.index_step], N.size)
         if k >= 0:

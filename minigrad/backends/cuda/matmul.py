@@ -61,9 +61,7 @@ def vector(in_K, out, N):
         rest = task // N.across
         part = rest % N.pieces
         batch = rest // N.pieces
-        a = N.a
-        b = N.b
-        c = N.c
+        a, b, c = N.a, N.b, N.c
         to = N.to + part * N.piece
         walk(batch, N.sizes, a=N.a_steps, b=N.b_steps, c=N.c_steps, to=N.to_steps)
         acc = T(0)
@@ -92,10 +90,7 @@ def small(in_K, out, N):
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.count:
         position = i
-        a = N.a
-        b = N.b
-        c = N.c
-        to = N.to
+        a, b, c, to = N.a, N.b, N.c, N.to
         walk(position, N.sizes, a=N.a_steps, b=N.b_steps, c=N.c_steps, to=N.to_steps)
         acc = T(0)
         for k in range(N.length):
@@ -119,8 +114,7 @@ def add_up(in_K, out, N):
         for part in range(1, N.pieces):
             acc = T(acc + in_0[i + part * N.count])
         position = i
-        c = N.c
-        to = N.to
+        c, to = N.c, N.to
         walk(position, N.sizes, c=N.c_steps, to=N.to_steps)
         value = T(alpha * acc)
         if ADDED:

@@ -196,9 +196,7 @@ def extremes(in_0, in_1, out, N):
         inside = first + cuda.threadIdx.y < N.rows
         rest = first + cuda.threadIdx.y if inside else np.int64(0)
         length = N.n if inside else np.int64(0)
-        to = N.offset[0]
-        at = N.offset[1]
-        goal = N.offset[2]
+        to, at, goal = N.offset[0], N.offset[1], N.offset[2]
         walk(rest, N.shape, to=N.strides[0], at=N.strides[1], goal=N.strides[2])
         carry = np.int64(-1)
         tile = np.int64(0)

@@ -111,9 +111,7 @@ def store_run(keys, spots, base, length, in_0, values, out, row, skip, p, N):
     """
     if LAST:
         rest = row
-        to = N.offset[0]
-        at = N.offset[1]
-        goal = N.offset[2]
+        to, at, goal = N.offset[0], N.offset[1], N.offset[2]
         walk(rest, N.sizes, to=N.strides[0], at=N.strides[1], goal=N.strides[2])
     i = cuda.threadIdx.x
     while i < length:

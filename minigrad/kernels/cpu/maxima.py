@@ -30,11 +30,7 @@ def search(x, N, at, tables, line, best, taps, where):  # type: ignore[no-untype
     which would be unpredictable.  Up to `ROUND` more elements than there are outputs are compared, so that every vector
     is complete.
     """
-    O1 = N.out1
-    O2 = N.out2
-    M0 = N.window0
-    M1 = N.window1
-    M2 = N.window2
+    O1, O2, M0, M1, M2 = N.out1, N.out2, N.window0, N.window1, N.window2
     step = N.stride2 * N.x2
     outputs = N.out0 * O1 * O2
     whole = (outputs + ROUND - 1) // ROUND * ROUND

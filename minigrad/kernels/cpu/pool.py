@@ -42,12 +42,7 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
 
     With MEAN, it is the sum of the window's elements times the reciprocal of their count.
     """
-    O0 = N.out0
-    O1 = N.out1
-    O2 = N.out2
-    S2 = N.size2
-    step = N.stride2
-    pad = N.pad2
+    O0, O1, O2, S2, step, pad = N.out0, N.out1, N.out2, N.size2, N.stride2, N.pad2
     if N.narrow:
         # The order of the additions is the same as below: the rows of a window first, then its columns.
         whole = O0 * O1 * O2
@@ -136,12 +131,7 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
 @loop(POOL, loads=1, results=1, helpers=(starts,))
 def avg_pool_back(g, out, counts, N):  # type: ignore[no-untyped-def]
     """out = 0; then each g[n, c, o] times the reciprocal of its window's count is added to the whole window."""
-    O0 = N.out0
-    O1 = N.out1
-    O2 = N.out2
-    S2 = N.size2
-    step = N.stride2
-    pad = N.pad2
+    O0, O1, O2, S2, step, pad = N.out0, N.out1, N.out2, N.size2, N.stride2, N.pad2
     whole = N.size0 * N.size1 * S2
     sums = workspace(whole, T)
     if N.narrow:

@@ -104,8 +104,7 @@ TILED = *PLAIN, transpose_copy, channels_last, positions, transform_row
 @loop(WINOGRAD, results=1, helpers=PLAIN, imports=transforms)
 def transform_weight(w, panels, N):  # type: ignore[no-untyped-def]
     """panels[point, c, m] = the transformed taps.  A task is one channel of the image."""
-    M = N.outs
-    C = N.ins
+    M, C = N.outs, N.ins
     pitch = (M + LANES - 1) // LANES * LANES
     taps = workspace(9 * pitch, T)
     tables = workspace(45, np.int64)
@@ -129,10 +128,7 @@ def winograd(x, panels, bias, out, N):  # type: ignore[no-untyped-def]
 
     A task is `share` rows of tiles.
     """
-    M = N.outs
-    C = N.ins
-    down = N.down
-    across = N.across
+    M, C, down, across = N.outs, N.ins, N.down, N.across
     deep = (C + LANES - 1) // LANES * LANES
     pitch = (M + LANES - 1) // LANES * LANES
     # LANES more elements: otherwise the points of a tile might be a power of two apart, in the same set of a cache.
@@ -188,9 +184,7 @@ def winograd_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
 
     A task is `share` rows of tiles, `block` rows at a time; it sums into its own slab.
     """
-    M = N.outs
-    down = N.down
-    across = N.across
+    M, down, across = N.outs, N.down, N.across
     deep = (N.ins + LANES - 1) // LANES * LANES
     pitch = (M + LANES - 1) // LANES * LANES
     image_point = N.block * across * deep + LANES
@@ -239,8 +233,7 @@ def winograd_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
 @loop(WINOGRAD, helpers=PLAIN, imports=transforms)
 def add_weights(slabs, out, N):  # type: ignore[no-untyped-def]
     """Add the slabs in their order, and transform the sum to the weight's gradient.  A task is one output channel."""
-    M = N.outs
-    C = N.ins
+    M, C = N.outs, N.ins
     deep = (C + LANES - 1) // LANES * LANES
     one = 36 * M * deep
     chunks = (N.images * N.down + N.share - 1) // N.share

@@ -289,8 +289,7 @@ def search(in_K, values, out, N):
     while first < N.outputs:
         inside = first + GROUP < N.outputs
         position = first + GROUP if inside else np.int64(0)
-        base = N.offset
-        found = N.found
+        base, found = N.offset, N.found
         to = N.to + p * N.copy
         walk(position, N.sizes, base=N.steps, found=N.found_steps, to=N.to_steps)
         best = T(0)
