@@ -39,20 +39,7 @@ WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
 # The calls whose arguments may be repeated per operand: of scalar functions, and of helpers by their names.
 REPEATED = re.compile(r"[FGH](_\d+)?|COMBINE|FINISH|JOINED|[a-z]\w*")
 # The names that every kernel has: its modules, dtype and arguments, and the functions of `native.py`.
-RESERVED = {
-    "T",
-    "np",
-    "math",
-    "first",
-    "last",
-    "table",
-    "flag",
-    "operand",
-    "numbers_of",
-    "entries",
-    "workspace",
-    "leave",
-}
+RESERVED = set("T np math first last table flag operand numbers_of entries workspace leave".split())
 
 
 class Source(NamedTuple):

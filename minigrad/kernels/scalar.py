@@ -37,15 +37,7 @@ COMPLEX = frozenset((
     "abs fabs exp log log10 log2 log1p expm1 sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp2 "
     "logistic pow isnan isinf isfinite"
 ).split())  # fmt: skip
-OF_TWO = (
-    "atan2",
-    "hypot",
-    "copysign",
-    "fmod",
-    "pow",
-    "gcd",
-    "nextafter",
-)  # functions of two arguments; the others have one
+OF_TWO = "atan2 hypot copysign fmod pow gcd nextafter".split()  # functions of two arguments; the others have one
 # Replacements for the names of functions and constants in NumPy, PyTorch and Python.
 INSTEAD = {name: f"math.{name.replace('arc', 'a')}" for name in (
     "arcsin arccos arctan arctan2 arcsinh arccosh arctanh").split()}  # fmt: skip

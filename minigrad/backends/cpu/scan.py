@@ -284,7 +284,8 @@ def accumulate(steps: CpuSteps, request: requests.Scan) -> None:
     (out,), operands = steps.outs, steps.operands
     reducer, compute, dim = request.reducer, request.compute, request.dim
     dense = all(x.layout.strides[dim] == 1 for x in (out, *operands))
-    summed = dense and reducer.adds and compute == np.float64 and all(map(is_plain, (out, *operands)))
+    floats = all(x.dtype in (float32, float64) for x in (out, *operands))
+    summed = dense and reducer.adds and compute == np.float64 and floats
     shortest = SUMMED if summed else 2 * BLOCK if reducer.combine is not None and len(operands) == 1 else 0
     across, numbers, units = scan_numbers(out, operands, dim, shortest)
     numbers |= {"compute": compute, "cost": reducer.scalar.cost}
@@ -314,11 +315,6 @@ def running_extreme(steps: CpuSteps, request: requests.RunningExtreme) -> None:
     template, form = (search_columns, "_" + across) if across else (search_rows, "1" * dense)
     numbers |= {"words": Late(search_words, (better, a.dtype, across or dense)), "compute": a.dtype.compute}
     steps.run(template, a, values, positions, form=better.name + form, **numbers)
-
-
-def is_plain(x: Spec) -> bool:
-    """Return whether `sum_rows` reads or writes elements of this dtype."""
-    return x.dtype is float32 or x.dtype is float64
 
 
 def scan_numbers(out: Spec, operands: Sequence[Spec], dim: int, shortest: int = 0) -> tuple[str, dict[str, Any], int]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,6 @@ from minigrad.core.layout import Layout
 from minigrad.core.plan import still
 from minigrad.core.plan import walk as walked
 from minigrad.kernels.fields import Fields, loop
-from minigrad.kernels.pasting import Late
 
 FEW = 64  # maximum number of indices per line for which adding in turn is faster than sorting
 MANY = 1 << 18  # number of lines that keep a device busy, with one thread per line
@@ -235,16 +233,11 @@ def moved(
     count = prod(dims)
     long = count >= loops.COUNT_32 or any(layout.span()[1] >= loops.OFFSET_32 for layout in layouts)
     steps.run(
-        move, *values, words=Late(move_words, (adds, long)), elements=count,
+        move, *values, words={**loops.position_words(long), "ADDS": adds}, elements=count,
         form=f"{'add_each' if adds else 'gather'}_{{}}{'_long' * long}",
         groups=list(zip(offsets, strides, strict=True)), rows=count, cols=1, size=size, step=step,
         **loops.divisors(dims),
     )  # fmt: skip
-
-
-def move_words(adds: bool, long: bool) -> dict[str, Any]:
-    """Return the words of `move`."""
-    return {**loops.position_words(long), "ADDS": adds}
 
 
 def rows_moved(steps: CudaSteps, values: Sequence[Value], layouts: Sequence[Layout], size: int, step: int) -> bool:

@@ -30,8 +30,8 @@ from minigrad.backends.cuda.runtime import THREADS
 from minigrad.backends.shared import lines_of
 from minigrad.backends.steps import Value
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype
-from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.dtype import as_dtype
+from minigrad.core.op import Spec
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.cuda.reduction import by_lanes, spread, wire
 from minigrad.kernels.cuda.target import CUDA
@@ -289,15 +289,11 @@ def running_extreme(steps: CudaSteps, request: requests.RunningExtreme) -> None:
     n, rows = positions.shape[dim], prod(dims)
     lanes, units = group_along(n, EACH, rows)
     steps.run(
-        extremes, a, values, positions, words=Late(extreme_words, (better, a.dtype)), compute=a.dtype.compute,
+        extremes, a, values, positions, compute=a.dtype.compute,
+        words={"F": Late(scalar_macro, (better, a.dtype.compute, CUDA, True))},
         form=f"{better.name}_{{}}_running", grid=((steps.backend.blocks(rows, units), 1, 1), (lanes, units, 1)),
         groups=groups, rows=rows, n=n, block=n, blocks=1, shape=dims,
     )  # fmt: skip
-
-
-def extreme_words(better: ScalarFn, a: DType) -> dict[str, Any]:
-    """Return the words of `extremes`."""
-    return {"F": Macro(scalar_macro(better, a.compute, CUDA, True))}
 
 
 def group_along(n: int, each: int, rows: int) -> tuple[int, int]:
