@@ -1,4 +1,4 @@
-"""Parts of services that several devices share: positions with or without values, products, and tables of tensors."""
+"""Parts of services that several devices share: lines along a dim, positions, products, and tables of tensors."""
 
 from __future__ import annotations
 
@@ -9,10 +9,21 @@ from typing import Any, Generic, TypeVar
 
 from minigrad.backends.base import serves
 from minigrad.backends.launch import Launch
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.steps import Ints, Steps, Value
 from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.core.plan import walk, without
 from minigrad.core.requests import Many, Request
 from minigrad.core.strides import merge_dims
+
+
+def lines_of(specs: Sequence[Spec], dim: int, shape: Ints) -> tuple[Ints, list[tuple[int, int, Ints]]]:
+    """Return the dims of the lines along one dim, and for each tensor the offset, the step, and the strides of lines.
+
+    shape: the shape in which all of them are traversed; their sizes of `dim` may differ.
+    """
+    dims, strides, offsets = walk([without(x.layout, shape, dim) for x in specs])
+    return dims, [(offset, x.layout.strides[dim], s) for x, offset, s in zip(specs, offsets, strides, strict=True)]
 
 
 def serve_positions(
@@ -31,9 +42,6 @@ def serve_positions(
         if out.layout.numel:
             find(steps, request, out, values[0] if values else None)
         return None
-
-
-Ints = tuple[int, ...]
 
 
 class Problem:
@@ -88,6 +96,22 @@ class Problem:
     def batches(self) -> int:
         """The number of products."""
         return prod(self.sizes)
+
+
+def points_of(out: Value, x: Value, w: Value, bias: Value | None) -> tuple[Value, Value, Value, Value | None] | None:
+    """Return a convolution of single points as a matrix product: its result, both operands and the added matrix.
+
+    w has dims (group, M, C, taps).  None is returned if there are groups, or if the points are not evenly spaced in
+    memory.
+    """
+    n, points, (m, c) = out.shape[0], prod(out.shape[2:]), w.shape[1:3]
+    matrix, results = x.layout.reshape((n, c, points)), out.layout.reshape((n, m, points))
+    if w.shape[0] > 1 or matrix is None or results is None:
+        return None
+    left = w.seen(Layout.make((n, m, c), (0, *w.layout.strides[1:3]), w.layout.offset))
+    if bias is not None:
+        bias = bias.seen(Layout.make((n, m, points), (0, bias.layout.strides[0], 0), bias.layout.offset))
+    return out.seen(results), left, x.seen(matrix), bias
 
 
 T = TypeVar("T")

@@ -257,6 +257,14 @@ def viewed(value: Value, shape: Ints) -> Value:
     return value.seen(value.layout.view(shape))
 
 
+def split(value: Value, dim: int, groups: int) -> Value:
+    """Return a value with a dim of channels in two: the groups, and the channels of each."""
+    shape, strides = value.layout.shape, value.layout.strides
+    n, step = shape[dim] // groups, strides[dim]
+    sizes, steps = (*shape[:dim], groups, n, *shape[dim + 1 :]), (*strides[:dim], n * step, step, *strides[dim + 1 :])
+    return value.seen(Layout.make(sizes, steps, value.layout.offset))
+
+
 def numbers_of(layout: Layout) -> NDArray[np.int64]:
     """Return the offsets of the elements of a layout, in its shape."""
     result = np.fromiter(layout.offsets(), np.int64, layout.numel)

@@ -11,7 +11,7 @@ import ast
 import linecache
 import re
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import combinations
 from types import CodeType
@@ -91,18 +91,14 @@ def is_text(tree: ast.Module, code: CodeType) -> bool:
     called = {node.func.value.id for node in ast.walk(tree) if is_call_of_attribute(node)}  # type: ignore[attr-defined]
     roots = sorted(called)[:ROOTS]
     chosen = (each for count in range(len(roots), 0, -1) for each in combinations(roots, count))
-    return any(is_code(ast.Module([import_of(names), *tree.body], []), code) for names in chosen)
+    imports = (ast.Import([ast.alias(name) for name in names], lineno=1, col_offset=0) for names in chosen)
+    return any(is_code(ast.Module([ast.fix_missing_locations(each), *tree.body], []), code) for each in imports)
 
 
 def is_call_of_attribute(node: ast.AST) -> bool:
     """Return whether a node is a call such as `np.sin(x)`."""
     func = node.func if isinstance(node, ast.Call) else None
     return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)
-
-
-def import_of(names: Iterable[str]) -> ast.stmt:
-    """Return the statement that imports the modules with these names."""
-    return ast.fix_missing_locations(ast.Import([ast.alias(name) for name in names], lineno=1, col_offset=0))
 
 
 def is_code(tree: ast.Module, code: CodeType) -> bool:

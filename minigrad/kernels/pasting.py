@@ -4,8 +4,8 @@
 becomes an entry of the array of numbers.  A line that mentions `_K` is written once per operand, `_R` once per result,
 and `_S` once per accumulator of a reduction.  `walk` is replaced by the loop that splits a position into indices.  A
 word can also be replaced by the bodies of other templates, a list of `Part`.  Two kinds of blocks are expanded: the
-choice `if 1:` and the loop `for i in each(4):`.  All other lines stay as they were written, so that a learner can read
-the file that runs.
+choice `if 1:` and the loop `for i in each(4):`.  `leave(a, b)` and `m, n = N.m, N.n` become one line per name.  All
+other lines stay as they were written, so that a learner can read the file that runs.
 
 `macros.py` has the macros of scalar functions; `specialize.py` writes whole modules.
 """
@@ -31,26 +31,15 @@ Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 Named = Mapping[str, Any]
 
 LEFT_OUT = "..."  # a line of a template that assigns this text is left out
+LEAVES = re.compile(r"^( *)leave\((\w+(?:, \w+)+)\)$", re.MULTILINE)
+NUMBERS = re.compile(r"^( *)(\w+(?:, \w+)+) = (N\.\w+(?:\[\d\])?(?:, N\.\w+(?:\[\d\])?)+)$", re.MULTILINE)
 LOOP = re.compile(r"( *)for (\w+) in each\((\w+)\):")
 LETTER, EACH = re.compile(r"_([KRS])(?![A-Za-z0-9])"), re.compile(r"\w+_([KRS])\b")
 WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
 # The calls whose arguments may be repeated per operand: of scalar functions, and of helpers by their names.
 REPEATED = re.compile(r"[FGH](_\d+)?|COMBINE|FINISH|JOINED|[a-z]\w*")
 # The names that every kernel has: its modules, dtype and arguments, and the functions of `native.py`.
-RESERVED = {
-    "T",
-    "np",
-    "math",
-    "first",
-    "last",
-    "table",
-    "flag",
-    "operand",
-    "numbers_of",
-    "entries",
-    "workspace",
-    "leave",
-}
+RESERVED = set("T np math first last table flag operand numbers_of entries workspace leave".split())
 
 
 class Source(NamedTuple):
@@ -66,6 +55,10 @@ def source_of(function: Callable[..., Any]) -> Source:
     """Return the source of a template, which is read only once."""
     text = textwrap.dedent(inspect.getsource(function)).replace("  # type: ignore[no-untyped-def]", "")
     text = text[text.index("def ") :]  # without a decorator
+    text = LEAVES.sub(lambda at: "\n".join(f"{at[1]}leave({name})" for name in at[2].split(", ")), text)
+    text = NUMBERS.sub(
+        lambda at: "\n".join(f"{at[1]}{x} = {y}" for x, y in zip(at[2].split(", "), at[3].split(", "))), text
+    )
     tree: Any = ast.parse(text).body[0]
     documented = ast.get_docstring(tree) is not None
     names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))

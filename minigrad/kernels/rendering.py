@@ -357,9 +357,8 @@ class _Powers(ast.NodeTransformer):
 
 
 def as_python(
-    scalar: ScalarFn, compute: np.dtype[Any], namespace: dict[str, Any],
-    rewriter: type[ast.NodeTransformer] = _Powers,
-) -> Callable[..., Any]:  # fmt: skip
+    scalar: ScalarFn, compute: np.dtype[Any], namespace: dict[str, Any], rewriter: type[ast.NodeTransformer] = _Powers
+) -> Callable[..., Any]:
     """Return the scalar function as a plain Python function over NumPy scalars, which the reference backend calls.
 
     namespace: the names that the text uses: T, np, math, saturate, _power (for `**` of floats) and the names of

@@ -37,15 +37,7 @@ COMPLEX = frozenset((
     "abs fabs exp log log10 log2 log1p expm1 sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp2 "
     "logistic pow isnan isinf isfinite"
 ).split())  # fmt: skip
-OF_TWO = (
-    "atan2",
-    "hypot",
-    "copysign",
-    "fmod",
-    "pow",
-    "gcd",
-    "nextafter",
-)  # functions of two arguments; the others have one
+OF_TWO = "atan2 hypot copysign fmod pow gcd nextafter".split()  # functions of two arguments; the others have one
 # Replacements for the names of functions and constants in NumPy, PyTorch and Python.
 INSTEAD = {name: f"math.{name.replace('arc', 'a')}" for name in (
     "arcsin arccos arctan arctan2 arcsinh arccosh arctanh").split()}  # fmt: skip
@@ -167,11 +159,29 @@ def written(name: str, args: tuple[str, ...], text: str, like: ScalarFn, **helpe
     """
 
     def fill(scalar: ScalarFn) -> None:
-        node = ast.parse(f"def {name}({', '.join(args)}):\n    return {text}").body[0]
-        assert isinstance(node, ast.FunctionDef)
-        scalar.node, scalar.cost = node, sum(helper.cost for helper in helpers.values())
+        scalar.node, scalar.cost = definition_of(scalar, text), sum(helper.cost for helper in helpers.values())
 
     return postponed(name, args, like.where, like.results, fill, helpers)
+
+
+def formula(head: str, text: str, results: int = 1) -> ScalarFn:
+    """Return the scalar function with this head, such as "sub(a, b)", that returns the values of a text."""
+    name, args = head.removesuffix(")").split("(")
+    caller = sys._getframe(1)
+
+    def fill(scalar: ScalarFn) -> None:
+        scalar.node, scalar.helpers = definition_of(scalar, text), {}
+        checked(scalar)
+
+    where = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    return postponed(name, tuple(args.split(", ")), where, results, fill)
+
+
+def definition_of(scalar: ScalarFn, text: str) -> ast.FunctionDef:
+    """Return the parsed `def` of a scalar function that returns the values of a text."""
+    node = ast.parse(f"def {scalar.name}({', '.join(scalar.args)}):\n    return {text}").body[0]
+    assert isinstance(node, ast.FunctionDef)
+    return node
 
 
 def mapped(body: ScalarFn, function: ScalarFn) -> ScalarFn:

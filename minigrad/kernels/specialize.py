@@ -212,8 +212,7 @@ def write_loop(
     counted = loop.table or "out_R" in loop.arrays
     results = words.get("RESULTS", loop.results) if counted else loop.results
     accumulators = words.pop("accumulators", 1)
-    find = conversions_of if target is CPU else device_conversions
-    operands, outs = find(loop, dtypes, named, results, accumulators)
+    operands, outs = conversions_of(loop, dtypes, named, results, accumulators)
     registers = compute or (outs[0].compute if outs else None)
     outs = tuple([as_dtype(registers) if dtype is None else dtype for dtype in outs])
     arrays = [dtype for dtype in dtypes if dtype is not None]
@@ -260,20 +259,12 @@ def name_of(
     return "_".join(filter(None, [template.__name__, form, *shown]))
 
 
-def device_conversions(
-    loop: Loop, dtypes: Sequence[Any], named: Sequence[str], results: int, accumulators: int
-) -> tuple[Sequence[Any], tuple[Any, ...]]:
-    """Return `conversions_of` for a kernel of a device, whose operands come first and which may lack arrays."""
-    more = len(dtypes) - len(loop.arrays) - results + loop.results  # operands besides the first one, of `in_K`
-    operands = [dtypes[k] for k in (range(1 + more) if more else loop.loads) if dtypes[k]]
-    return operands, () if loop.table else tuple(dtypes[loop.first + more : loop.first + more + results])
-
-
 def conversions_of(
     loop: Loop, dtypes: Sequence[Any], named: Sequence[str], results: int, accumulators: int
 ) -> tuple[Sequence[Any], tuple[Any, ...]]:
     """Return the dtypes of the arrays that a kernel converts when it reads them, and when it writes them.
 
+    A kernel of a device may lack arrays, whose dtypes are None.
     named, results, accumulators: as in the words of `write_loop`.
     """
     if loop.table:
@@ -285,7 +276,7 @@ def conversions_of(
         start, more = arrays.index("in_K"), len(dtypes) - sum(counts.get(each[-1], 1) for each in arrays)
         operands = list(dtypes[start : start + 1 + more])
     first = len(dtypes) - results if "out_R" in arrays else loop.first + more + ("work" in named)
-    return operands, tuple(dtypes[first : first + results])
+    return [dtype for dtype in operands if dtype], tuple(dtypes[first : first + results])
 
 
 def constants_of(*functions: Callable[..., Any]) -> dict[str, Any]:

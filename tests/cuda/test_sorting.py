@@ -132,7 +132,7 @@ MISTAKES = [
     ("merge", f"{BARRIER}        first +=", "        first +=", "race unwritten"),
     ("merge", f"{BARRIER}        together", "        together", "race unwritten"),
     ("merge", f"{BARRIER}        stow", "        stow", "race unwritten"),
-    ("merge", f"{BARRIER}        leave", "        leave", "race unwritten"),
+    ("merge", f"{BARRIER}        store_run", "        store_run", "race unwritten"),
     ("merge", "while i < length:", "while i < length - 1:", "unwritten"),
     ("merge", "if mid < high:", "if mid <= high + 40:", "bounds unwritten"),
 ]

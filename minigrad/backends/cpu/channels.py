@@ -11,19 +11,9 @@ import math
 from itertools import product
 from typing import Any
 
+from minigrad.backends.cpu import fields
 from minigrad.backends.cpu.family import CpuSteps, kind_of
-from minigrad.backends.cpu.fields import (
-    SLABS,
-    TASKS,
-    Line,
-    are_dense,
-    biased,
-    by_dim,
-    count,
-    cut,
-    strided,
-    taps_in_weight,
-)
+from minigrad.backends.cpu.fields import Line, count
 from minigrad.backends.cpu.matmul import WORK
 from minigrad.backends.cpu.weights import sum_slabs, weight_panels
 from minigrad.backends.steps import Ints, Value
@@ -57,7 +47,7 @@ def channels_last(steps: CpuSteps, out: Value, x: Value, w: Value, bias: Value |
     reads = sum(length for phase in runs for *_, length in phase) * count(lines, "size")
     work = out.shape[0] * groups * m * reads // max(1, WORK // dtype.itemsize)
     kind = kind_of(work, tall * blocks)
-    high = max(1, tall * blocks // TASKS) if kind == "shared" and blocks < TASKS else tall
+    high = max(1, tall * blocks // fields.TASKS) if kind == "shared" and blocks < fields.TASKS else tall
     panels = w if deep else weight_panels(steps, w, nr, by_taps=True)
     steps.run(
         channels.convolve_last, x, panels, w, bias or w, out, words={"DEPTHWISE": deep},
@@ -82,7 +72,7 @@ def channels_last_weight(steps: CpuSteps, out: Value, y: Value, x: Value, lines:
     units, size = (-(-groups // lanes), taps * lanes) if deep else (groups, m * c * taps)
     pixel = (lanes if deep else c, lanes if deep else m)
     parts = cut_last(lines, x.shape[0] * units, pixel, dtype) // units
-    chunks = min(parts, -(-TASKS // units), max(2, SLABS // (units * size)))
+    chunks = min(parts, -(-fields.TASKS // units), max(2, fields.SLABS // (units * size)))
     chunks = -(-parts // -(-parts // chunks))
     slabs = steps.work((chunks * units * size,), dtype)
     steps.run(
@@ -125,7 +115,7 @@ def cut_last(lines: list[Line], units: int, pixel: tuple[int, int], dtype: DType
         elements = count(lines, "pixels") * pixel[0] + count(lines, "block") * pixel[1]
         return elements * dtype.itemsize > BLOCK and divisible()
 
-    cut(lines, too_much, lambda: units * count(lines, "blocks") < TASKS and divisible(), along_all=True)
+    fields.cut(lines, too_much, lambda: units * count(lines, "blocks") < fields.TASKS and divisible(), along_all=True)
     return units * count(lines, "blocks")
 
 
@@ -172,12 +162,12 @@ def last_numbers(
         "begins": [sum(map(len, phases[:k])) for k in range(len(phases) + 1)],
         "from_pixel": [pixel * (lanes if deep else c) for pixel in pixels],
         "from_row": [index if deep else index * c for *_, index, _ in runs], "length": [length for *_, length in runs],
-        "in_weight": taps_in_weight(w),
-        "whole": all(line.step == 1 for line in lines) and are_dense(lines, y.layout),
+        "in_weight": fields.taps_in_weight(w),
+        "whole": all(line.step == 1 for line in lines) and fields.are_dense(lines, y.layout),
         "merged": are_short(lines[2], x.layout),
-    } | strided("x", x.layout) | strided("y", y.layout) | biased(bias, b_unit=per * m) | by_dim(
-        lines, slots="pixels", step="step", outputs="outputs"
-    )  # fmt: skip
+        **fields.strided("x", x.layout), **fields.strided("y", y.layout), **fields.biased(bias, b_unit=per * m),
+        **fields.by_dim(lines, slots="pixels", step="step", outputs="outputs"),
+    }  # fmt: skip
 
 
 def are_short(line: Line, x: Layout) -> bool:

@@ -11,30 +11,17 @@ import math
 from itertools import product
 
 from minigrad.backends.base import serves
+from minigrad.backends.cpu import fields
 from minigrad.backends.cpu.channels import channels_last, channels_last_weight
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps, kind_of
-from minigrad.backends.cpu.fields import (
-    SLABS,
-    TASKS,
-    Line,
-    Taps,
-    copied_numbers,
-    count,
-    cut_copies,
-    form_of,
-    forward_taps,
-    grouped,
-    lines_of,
-    phase_taps,
-    taps_in_weight,
-    three,
-)
+from minigrad.backends.cpu.fields import Line, count
 from minigrad.backends.cpu.matmul import WORK, add_product, cast
 from minigrad.backends.cpu.texts import tile_size
 from minigrad.backends.cpu.weights import sum_slabs, weight_panels
 from minigrad.backends.cpu.winograd import by_winograd, winograd_weight
 from minigrad.backends.launch import Launch
-from minigrad.backends.steps import Ints, Value
+from minigrad.backends.shared import points_of
+from minigrad.backends.steps import Ints, Value, split
 from minigrad.core import requests
 from minigrad.core.dtype import as_dtype
 from minigrad.core.layout import Layout
@@ -52,47 +39,47 @@ def convolve(steps: CpuSteps, request: requests.Convolve) -> Launch:
         return steps.launch
     z, first, second, *bias = in_registers(steps)
     if part == "output":
-        taps = forward_taps(second.shape[2:], padding, dilation)
-        _correlate(steps, z, first, second.seen(grouped(second.layout, groups)), bias[0], taps, stride)
+        taps = fields.forward_taps(second.shape[2:], padding, dilation)
+        _correlate(steps, z, first, split(second, 0, groups), bias[0], taps, stride)
     elif part == "input":
-        _spread(steps, z, first, second.seen(grouped(second.layout, groups)), stride, padding, dilation)
+        _spread(steps, z, first, split(second, 0, groups), stride, padding, dilation)
     else:
-        taps = forward_taps(z.shape[2:], padding, dilation)
-        _correlate_weight(steps, z.seen(grouped(z.layout, groups)), first, second, taps, stride)
+        taps = fields.forward_taps(z.shape[2:], padding, dilation)
+        _correlate_weight(steps, split(z, 0, groups), first, second, taps, stride)
     if z is not steps.outs[0]:
         steps.copy(steps.outs[0], z)
     return steps.launch
 
 
 def _correlate(
-    steps: CpuSteps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
+    steps: CpuSteps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[fields.Taps], stride: Ints
 ) -> None:
     """Add the steps that compute outputs; the weight has dims (group, M, C, taps)."""
     if _product_of_points(steps, out, x, w, bias, taps, stride):
         return
     if by_winograd(steps, out, x, w, bias, taps, stride):
         return
-    lines = lines_of(out.shape, stride, x.shape, taps)
+    lines = fields.lines_of(out.shape, stride, x.shape, taps)
     if channels_last(steps, out, x, w, bias, lines):
         return
     dtype, (groups, m, c) = out.dtype, w.shape[:3]
     k = c * math.prod(map(len, taps))
     mr, nr = tile_size(dtype)
     tall = -(-m // mr)
-    cut_copies(lines, out.shape[0] * groups, c * dtype.itemsize, 4 * nr)
+    fields.cut_copies(lines, out.shape[0] * groups, c * dtype.itemsize, 4 * nr)
     blocks, work = out.shape[0] * groups * count(lines, "blocks"), out.layout.numel * k * dtype.itemsize // WORK
     if m <= FEW:
-        numbers = copied_numbers(lines, x.layout, out.layout, w.layout, bias, share=1)
+        numbers = fields.copied_numbers(lines, x.layout, out.layout, w.layout, bias, share=1)
         steps.run(conv.correlate_few, x, w, bias or w, out, tasks=blocks, numel=work, **numbers)
         return
     # With few blocks, tasks share the output channels of a block, and each task copies the image again.
-    is_parallel = kind_of(work, tall * blocks) == "shared" and blocks < TASKS
-    high = max(1, -(-tall * blocks // TASKS)) if is_parallel else tall
-    form = form_of(lines, k + (bias is not None), high, dtype)
-    numbers = copied_numbers(
+    is_parallel = kind_of(work, tall * blocks) == "shared" and blocks < fields.TASKS
+    high = max(1, -(-tall * blocks // fields.TASKS)) if is_parallel else tall
+    form = fields.form_of(lines, k + (bias is not None), high, dtype)
+    numbers = fields.copied_numbers(
         lines, x.layout, out.layout, w.layout, bias, share=high, by_row=form == "rows", unfolded=form == "unfolded"
     )
-    panels = weight_panels(steps, w, mr, taps_in_weight(w.layout, taps), bias)
+    panels = weight_panels(steps, w, mr, fields.taps_in_weight(w.layout, taps), bias)
     steps.run(conv.correlate, x, panels, out, tasks=blocks * -(-tall // high), numel=work, **numbers)
 
 
@@ -101,10 +88,10 @@ def _spread(steps: CpuSteps, out: Value, y: Value, w: Value, stride: Ints, paddi
     # The image and the output exchange their roles, so the two dims of channels of the weight are transposed.
     turned = w.seen(w.layout.transpose(1, 2))
     phases = [
-        [phase_taps(phase, k, s, p, d) for phase in range(s)]
+        [fields.phase_taps(phase, k, s, p, d) for phase in range(s)]
         for k, s, p, d in zip(w.shape[3:], stride, padding, dilation, strict=True)
     ]
-    lines = three([Line(n, 1, i, *each) for n, i, each in zip(out.shape[2:], y.shape[2:], phases, strict=True)])
+    lines = fields.three([Line(n, 1, i, *each) for n, i, each in zip(out.shape[2:], y.shape[2:], phases, strict=True)])
     if max(stride) > 1 and channels_last(steps, out, y, turned, None, lines):
         return
     if _product_of_patches(steps, out, y, w, stride, padding):
@@ -124,26 +111,17 @@ def _spread(steps: CpuSteps, out: Value, y: Value, w: Value, stride: Ints, paddi
 
 
 def _product_of_points(
-    steps: CpuSteps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
+    steps: CpuSteps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[fields.Taps], stride: Ints
 ) -> bool:
     """Compute a convolution of single points as a matrix product, or return False.
 
     The result is False if an output reads more than one point, or if the points are not evenly spaced in memory.
     """
     sees_more = max(stride) > 1 or any(t != [(0, 0)] for t in taps) or out.shape[2:] != x.shape[2:]
-    if sees_more or w.shape[0] > 1 or not out.layout.is_contiguous:
-        return False
-    n, points, (m, c) = out.shape[0], math.prod(out.shape[2:]), w.shape[1:3]
-    matrix = x.layout.reshape((n, c, points))
-    if matrix is None:
-        return False
-    results = out.seen(Layout.contiguous((n, m, points), out.layout.offset))
-    left = w.seen(Layout.make((n, m, c), (0, *w.layout.strides[1:3]), w.layout.offset))
-    added = None
-    if bias:
-        added = bias.seen(Layout.make((n, m, points), (0, bias.layout.strides[0], 0), bias.layout.offset))
-    add_product(steps, results, left, x.seen(matrix), added)
-    return True
+    values = None if sees_more or not out.layout.is_contiguous else points_of(out, x, w, bias)
+    if values is not None:
+        add_product(steps, *values)
+    return values is not None
 
 
 def _product_of_patches(steps: CpuSteps, out: Value, y: Value, w: Value, stride: Ints, padding: Ints) -> bool:
@@ -173,26 +151,26 @@ def _product_of_patches(steps: CpuSteps, out: Value, y: Value, w: Value, stride:
     return True
 
 
-def _correlate_weight(steps: CpuSteps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> None:
+def _correlate_weight(steps: CpuSteps, out: Value, y: Value, x: Value, taps: list[fields.Taps], stride: Ints) -> None:
     """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps)."""
     if winograd_weight(steps, out, y, x, taps, stride):
         return
-    lines = lines_of(y.shape, stride, x.shape, taps)
+    lines = fields.lines_of(y.shape, stride, x.shape, taps)
     if channels_last_weight(steps, out, y, x, lines):
         return
     dtype, (groups, m, c) = out.dtype, out.shape[:3]
     k = c * math.prod(map(len, taps))
     _, nr = tile_size(dtype)
     pitch = -(-m // nr) * nr
-    cut_copies(lines, x.shape[0], (c + pitch) * dtype.itemsize, 4 * nr)
+    fields.cut_copies(lines, x.shape[0], (c + pitch) * dtype.itemsize, 4 * nr)
     parts = x.shape[0] * count(lines, "blocks")
-    chunks = min(parts, -(-TASKS // groups), max(2, SLABS // (groups * k * pitch)))
+    chunks = min(parts, -(-fields.TASKS // groups), max(2, fields.SLABS // (groups * k * pitch)))
     chunks = -(-parts // -(-parts // chunks))
     slabs = steps.work((groups * chunks * k * pitch,), dtype)
     steps.run(
         conv.correlate_weight_few if m <= FEW else conv.correlate_weight, x, y, slabs, tasks=groups * chunks,
         numel=y.layout.numel * k * dtype.itemsize // WORK,
-        **copied_numbers(lines, x.layout, y.layout, out.layout, share=chunks),
+        **fields.copied_numbers(lines, x.layout, y.layout, out.layout, share=chunks),
     )  # fmt: skip
     sum_slabs(steps, slabs, out, chunks, pitch=pitch)
 

@@ -96,7 +96,7 @@ def returned(scalar: ScalarFn) -> frozenset[int]:
 
 def run_words(
     scalar: ScalarFn, compute: np.dtype[Any], out: DType, kind: str, steps: str, same: tuple[int, ...], operands: int
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return the words of a loop with one result. same: indices of the operands that are the result itself."""
     words: dict[str, Any] = evaluations(steps) | {f"STEP_{k}": step for k, step in enumerate(steps)}
     for k in range(operands):

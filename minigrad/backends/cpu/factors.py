@@ -39,8 +39,7 @@ def lu(in_0, out, pivots, order, N):  # type: ignore[no-untyped-def]
     They are farther apart than their length: a power of 2 would place them in a few sets of a cache.  The indices of
     elements are unsigned, because signed indices are tested for wrapping around.
     """
-    m = N.m
-    n = N.n
+    m, n = N.m, N.n
     steps = min(m, n)
     pitch = m + 16
     x = workspace(pitch * n, T)
@@ -174,8 +173,7 @@ def solve(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
     subtracted, eight rows at a time.  The rows are dense while they are computed: far apart, they would share a few
     sets of a cache.
     """
-    n = N.n
-    m = N.k
+    n, m = N.n, N.k
     factors = workspace(8, T)
     x = workspace(n * min(SIDES, m), T)
     for u in range(first, last):
@@ -214,8 +212,7 @@ def solve(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
             y = out[to + i * N.row[0] : to + i * N.row[0] + w]
             for c in range(w):
                 y[c] = z[c]
-    leave(factors)
-    leave(x)
+    leave(factors, x)
 
 
 def reflect(x, n, rows, start, v, tau, w):  # type: ignore[no-untyped-def]
@@ -251,9 +248,7 @@ def qr(in_0, q, r, N):  # type: ignore[no-untyped-def]
     x is first the matrix; then it has r in its upper triangle and the vectors of the reflections below.  For complex
     numbers, the adjoint of a reflection is applied to x, and the diagonal of r is real.
     """
-    m = N.m
-    n = N.n
-    p = N.p
+    m, n, p = N.m, N.n, N.p
     steps = min(m, n)
     zero = T(0).real
     x = workspace(m * n, T)
@@ -304,10 +299,7 @@ def qr(in_0, q, r, N):  # type: ignore[no-untyped-def]
                 for i in range(j + 1, m):
                     v[i - j] = x[i * n + j].conjugate()
                 reflect(q[to + j * p : to + m * p], p, m - j, j, v, taus[j], w)
-    leave(x)
-    leave(v)
-    leave(w)
-    leave(taus)
+    leave(x, v, w, taus)
 
 
 @serves(CpuBackend, requests.Cholesky)

@@ -38,12 +38,6 @@ def phase_taps(phase: int, kernel: int, stride: int, padding: int, dilation: int
     return [(e // stride, t) for e, t in meets if e % stride == 0]
 
 
-def grouped(w: Layout, groups: int) -> Layout:
-    """Return a weight (groups * M, C, taps...) as (groups, M, C, taps...)."""
-    m = w.shape[0] // groups
-    return Layout.make((groups, m, *w.shape[1:]), (m * w.strides[0], *w.strides), w.offset)
-
-
 def taps_in_weight(w: Layout, taps: list[Taps] | None = None) -> list[int]:
     """Return the offset of each tap in a weight (group, M, C, taps), by default of all taps in their order."""
     indices = [range(n) for n in w.shape[3:]] if taps is None else [[t for _, t in each] for each in taps]

@@ -210,8 +210,7 @@ def permutation(state, memory, out, N):  # type: ignore[no-untyped-def]
             end = ends[part]
             sort_part(words[begin:end], keys, counts, mask, out[N.out + begin : N.out + end])
             begin = end
-    leave(ends)
-    leave(counts)
+    leave(ends, counts)
 
 
 COST = 16  # cost of an element of a permutation, in additions

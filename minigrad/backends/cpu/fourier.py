@@ -68,9 +68,7 @@ def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
     lines: the count of all lines.  line, result: the numbers of reals in the buffer of a line, and in a line of `out`.
     across, extra, spectrum, scale: positions in `factors`.
     """
-    m = N.m
-    n = N.n
-    inner = N.inner
+    m, n, inner = N.m, N.n, N.inner
     is_columns = N.kind == COLUMNS
     is_group = N.kind == GROUP
     is_chirp = N.kind == CHIRP
@@ -205,10 +203,7 @@ def transform(in_0, factors, out, N):  # type: ignore[no-untyped-def]
             for j in range(0, h + 1, 8):
                 k = min(j, h - 7)
                 combine(line, 2 * k, 2 * (h - k - 7), out, to + 2 * k, 0, factors, N.extra + 2 * k, N.inverse)
-    leave(a)
-    leave(b)
-    leave(line)
-    leave(bases)
+    leave(a, b, line, bases)
 
 
 # ---- plans -----------------------------------------------------------------------------------------------------------
@@ -251,11 +246,6 @@ def blocks(terms: Array) -> Array:
     return np.stack([terms.real, terms.imag], 1).reshape(-1)
 
 
-def across_factors(m: int, scale: float, order: Sequence[int]) -> Array:
-    """Return the blocks by which `across` multiplies the results of eight lines of length m."""
-    return blocks(roots(np.outer(np.arange(m), order), 8 * m, -1) * scale)
-
-
 class Plan(NamedTuple):
     """The numbers and the factors of a kind of transform.
 
@@ -289,10 +279,9 @@ def plan_of(form: int, n: int, inverse: bool, scale: float, order: Sequence[int]
         tables = {"extra": as_reals(turns)}
     m = size if form in (COLUMNS, GROUP) else size // 8
     first = as_reals(*pass_factors(m)) if m > 1 else np.zeros(0)
-    tables |= {
-        "across": across_factors(m, {CHIRP: 1.0, REAL: scale / 2}.get(form, scale), order),
-        "scale": np.full(1, scale),
-    }
+    # `across` multiplies the results of eight lines by blocks of factors.
+    turned = roots(np.outer(np.arange(m), order), 8 * m, -1) * {CHIRP: 1.0, REAL: scale / 2}.get(form, scale)
+    tables |= {"across": blocks(turned), "scale": np.full(1, scale)}
     positions = dict.fromkeys(("across", "extra", "spectrum", "scale"), 0)
     for name, table in tables.items():
         positions[name] = len(first)
@@ -334,11 +323,6 @@ def with_dense_lines(steps: CpuSteps, a: Value) -> Value:
     return a if a.layout.strides[-1] == 1 or a.shape[-1] == 1 else steps.dense(a)
 
 
-def is_halved(n: int) -> bool:
-    """Return whether a row of n real numbers is transformed as n/2 complex numbers."""
-    return n % 2 == 0 and is_row(n // 2)
-
-
 @serves(CpuBackend, requests.Fourier)
 def fourier(steps: CpuSteps, request: requests.Fourier) -> Any:
     (out,), (a,), dim = steps.outs, steps.operands, request.dim
@@ -346,7 +330,7 @@ def fourier(steps: CpuSteps, request: requests.Fourier) -> Any:
         transform_complex(steps, request, out, a)
         return None
     n = max(out.shape[dim], a.shape[dim])
-    if not is_halved(n):
+    if n % 2 or not is_row(n // 2):  # a row of n real numbers is transformed as n/2 complex numbers
         return steps.lower(request)
     run(steps, HERMITIAN if a.dtype.is_complex else REAL, out, with_dense_lines(steps, a), n, request)
     return None

@@ -100,8 +100,7 @@ def group_gradients(x, g, weight, work, dx, dweight, dbias, N):  # type: ignore[
     A task is a chunk of rows.  `g` is the incoming gradient.  At the end, dweight and dbias receive the sums over the
     images.
     """
-    size = N.size
-    channels = N.channels
+    size, channels = N.size, N.channels
     width = channels * size
     eps = np.int64(N.eps).view(np.float64)
     for task in range(first, last):

@@ -47,8 +47,7 @@ MANY = Fields("rows chunks columns constants", "row[chunks] start[chunks] count[
 @loop(MANY, table=True)
 def many(N):  # type: ignore[no-untyped-def]
     """Compute the tensors of each row of the table; each is a run from its offset on.  A task is a chunk of a row."""
-    rows = N.rows
-    columns = N.columns
+    rows, columns = N.rows, N.columns
     constants = operand(table, 2 + (columns - RESULTS) * rows, np.float64)[N.constants :]
     h_S = T(constants[S])
     for c in range(first, last):

@@ -52,8 +52,7 @@ def tiny(in_K, work_S, out_R, N):  # type: ignore[no-untyped-def]
     to: the position of each output, result after result.  at: the first element of each output.  far: the distance of
     each element from the first one.
     """
-    outputs = N.outputs
-    elements = N.elements
+    outputs, elements = N.outputs, N.elements
     for o in range(outputs):
         at_K = N.at[K][o]
         acc_S = IDENTITY_S
@@ -76,8 +75,7 @@ def along(in_K, work_S, out_R, N):  # type: ignore[no-untyped-def]
 
     A group is one output; a unit is one block of one stretch that the output reduces.
     """
-    rows = N.rows
-    block = N.block
+    rows, block = N.rows, N.block
     step_K = N.row_step[K + RESULTS]
     if LANED:
         acc_S = workspace(LANES, T)

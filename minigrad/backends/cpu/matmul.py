@@ -12,31 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.backends.base import serves
+from minigrad.backends.cpu import product as methods
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
-from minigrad.backends.cpu.product import (
-    AHEAD,
-    DEPTH,
-    SHALLOW,
-    Panels,
-    blocks_of,
-    depth_of,
-    is_far,
-    is_packed,
-    is_packed_left,
-    is_paired,
-    part_of,
-    pays_transposed,
-    thread_panels,
-    vector_blocks,
-    way_of,
-    work_of,
-)
 from minigrad.backends.cpu.texts import After, Chain, after_of, bits, elements_of, factor_text, tile_size
 from minigrad.backends.cpu.tiles import add_tiled, is_tiled
 from minigrad.backends.launch import Launch
 from minigrad.backends.lowering.functions import TIMES_I
-from minigrad.backends.shared import Ints, Problem
-from minigrad.backends.steps import Value, through_dense
+from minigrad.backends.shared import Problem
+from minigrad.backends.steps import Ints, Value, through_dense
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, bool_, float32, int32
 from minigrad.core.layout import Layout
@@ -89,16 +72,16 @@ def is_one_pass(out: Spec, operands: Sequence[Spec]) -> bool:
         return False
     problem = Problem(out.layout, a, b, added[0] if added else None)
     plain = all(x.dtype is out.dtype for x in operands) and out.dtype.storage == out.dtype.compute
-    if not plain or way_of(problem, out.dtype, len(out.shape)) != "tiles":
+    if not plain or methods.way_of(problem, out.dtype, len(out.shape)) != "tiles":
         return False
-    tile = tile_size(out.dtype, is_far(problem, out.dtype))
-    return blocks_of(problem, *tile)[2] >= problem.k and not pays_transposed(problem, out.dtype, *tile, WORTH)
+    tile = tile_size(out.dtype, methods.is_far(problem, out.dtype))
+    is_whole = methods.blocks_of(problem, *tile)[2] >= problem.k
+    return is_whole and not methods.pays_transposed(problem, out.dtype, *tile, WORTH)
 
 
 def add_product(
-    steps: CpuSteps, out: Value, a: Value, b: Value, c: Value | None, alpha: float = 1, beta: float = 1,
-    part: int = 0,
-) -> None:  # fmt: skip
+    steps: CpuSteps, out: Value, a: Value, b: Value, c: Value | None, alpha: float = 1, beta: float = 1, part: int = 0
+) -> None:
     """Add the steps that compute alpha * a @ b + beta * c, for any dtypes.
 
     part: the part of the inner dim for a tile; 0 for the default.
@@ -119,7 +102,7 @@ def add_product(
         result = out if out.dtype is dtype else steps.work(out.shape, dtype)
         c = c and cast(steps, c, dtype)
         problem = Problem(result.layout, a.layout, b.layout, c.layout if c else None)
-        if is_paired(problem, a.dtype, b.dtype):
+        if methods.is_paired(problem, a.dtype, b.dtype):
             factors = _bits(alpha, beta, dtype)
             _tiled_product(steps, problem, (result, a, b, c), factors, 0, paired=True)
         else:
@@ -129,13 +112,13 @@ def add_product(
         return
     problem = Problem(out.layout, a.layout, b.layout, c.layout if c else None)
     factors = _bits(alpha, beta, dtype)
-    way = way_of(problem, dtype, len(out.shape))
+    way = methods.way_of(problem, dtype, len(out.shape))
     if way == "rows":
         problem.part_rows()
     if way in ("rows", "vector"):
         _vector_product(steps, problem, (out, a, b, c), factors)
-    elif way == "parts" and not pays_transposed(problem, dtype, *tile_size(dtype)):
-        _by_depth(steps, depth_of(problem, dtype), (out, a, b, c), alpha, beta)
+    elif way == "parts" and not methods.pays_transposed(problem, dtype, *tile_size(dtype)):
+        _by_depth(steps, methods.depth_of(problem, dtype), (out, a, b, c), alpha, beta)
     else:
         _tiled_product(steps, problem, (out, a, b, c), factors, part)
 
@@ -181,7 +164,7 @@ def _by_depth(steps: CpuSteps, depth: int, values: Values, alpha: float, beta: f
     for start in range(0, a.shape[1], depth):
         length = min(depth, a.shape[1] - start)
         left, right = a.at(1, start, length), b.at(0, start, length)
-        add_product(steps, out, left, right, c, alpha, beta, part_of(a.shape[1]))
+        add_product(steps, out, left, right, c, alpha, beta, methods.part_of(a.shape[1]))
         steps.release(first)
         c, beta = out, 1
 
@@ -217,13 +200,13 @@ def _vector_product(steps: CpuSteps, p: Problem, values: Values, factors: Ints) 
     size, along = (p.n, (p.bn, p.bk)) if row else (p.m, (p.am, p.ak))
     start, second, step = (p.b, p.a, p.ak) if row else (p.a, p.b, p.bk)
     matrix, other = (p.steps[1], p.steps[0]) if row else p.steps[:2]
-    high, deep = vector_blocks(size, p.k, p.batches, along=along[1] == 1)
+    high, deep = methods.vector_blocks(size, p.k, p.batches, along=along[1] == 1)
     pieces = -(-p.k // deep)
     positioned = pieces == 1 and c is None and factors == _bits(1, 0, dtype)
     sums = out if positioned else steps.work((pieces * p.batches * size,), dtype)
     steps.run(
         matmul.vector, *((b, a) if row else (a, b)), sums, tasks=p.batches * -(-size // high) * pieces,
-        numel=2 * work_of(p, dtype) // WORK, rows=size, length=p.k, high=high, deep=deep,
+        numel=2 * methods.work_of(p, dtype) // WORK, rows=size, length=p.k, high=high, deep=deep,
         to=p.out if positioned else 0, matrix=start, sm=along[0], sk=along[1], x=second, step=step, batches=p.batches,
         sizes=p.sizes, steps=matrix, x_steps=other,
     )  # fmt: skip
@@ -254,29 +237,29 @@ def _tiled_product(
 ) -> None:  # fmt: skip
     out, a, b, c = values
     dtype = out.dtype
-    far = is_far(p, dtype) and not paired
+    far = methods.is_far(p, dtype) and not paired
     mr, nr = tile_size(dtype, far)
     accumulates = (
         c is not None and c.spec is out.spec and factors[1] == _bits(1, 1, dtype)[1]
     )  # the result is added to c
-    transposed = not (paired or after or accumulates or part) and pays_transposed(p, dtype, mr, nr)
+    transposed = not (paired or after or accumulates or part) and methods.pays_transposed(p, dtype, mr, nr)
     if transposed:
         p, a, b = p.transposed(), b, a
-    high, wide, deep = blocks_of(p, mr, nr)
+    high, wide, deep = methods.blocks_of(p, mr, nr)
     left = right = None
-    panels = 0 if paired else thread_panels(p, dtype, wide, deep)
-    if paired or (is_packed(p, dtype) and not panels):
-        right = Panels(p, nr, paired=paired)
+    panels = 0 if paired else methods.thread_panels(p, dtype, wide, deep)
+    if paired or (methods.is_packed(p, dtype) and not panels):
+        right = methods.Panels(p, nr, paired=paired)
         b = _packed(steps, right, b, far)
-    if paired or is_packed_left(p, dtype):
-        left = Panels(p, mr, left=True, paired=paired)
+    if paired or methods.is_packed_left(p, dtype):
+        left = methods.Panels(p, mr, left=True, paired=paired)
         a = _packed(steps, left, a)
     length, deep = (-(-p.k // 2), -(-deep // 2)) if paired else (p.k, deep)
     pieces = -(-length // deep)
     alpha, beta = factors if pieces == 1 else _bits(1, 0, dtype)
     a_from, lift, am, ak = (0, left.panel, 1, mr) if left else (p.a, mr * p.am, p.am, p.ak)
     b_from, panel, bk = (0, right.panel, nr) if right else (p.b, nr * p.k, nr) if panels else (p.b, nr, p.bk)
-    ahead = lift if am == 1 and (far or p.m * p.k * dtype.itemsize > AHEAD) else 0
+    ahead = lift if am == 1 and (far or p.m * p.k * dtype.itemsize > methods.AHEAD) else 0
     options: dict[str, Any] = {"words": {"PAIRED": paired, "FAR": far, "FACTOR": factor_text(dtype)}}
     template: Callable[..., Any] = matmul.multiply
     others: Sequence[Value] = ()
@@ -289,9 +272,9 @@ def _tiled_product(
     mode = PRODUCT if c is None or pieces > 1 else ADDED if accumulates else MIXED
     steps.run(
         template, a, b, out if c is None else c, *others, sums, form=form, **options,
-        tasks=p.batches * -(-p.m // high) * -(-p.n // wide) * pieces, numel=work_of(p, dtype) // WORK,
+        tasks=p.batches * -(-p.m // high) * -(-p.n // wide) * pieces, numel=methods.work_of(p, dtype) // WORK,
         rows=p.m, cols=p.n, length=length, high=high, wide=wide, deep=deep,
-        part=part or part_of(deep, SHALLOW if far else DEPTH), to=p.out if pieces == 1 else 0,
+        part=part or methods.part_of(deep, methods.SHALLOW if far else methods.DEPTH), to=p.out if pieces == 1 else 0,
         a=a_from, lift=lift, am=am, ak=ak, ahead=ahead, b=b_from, panel=panel, bk=bk, across=p.bn, inward=p.bk,
         whole=right is not None or panels > 0, thread_panels=panels, transposed=high * wide * transposed,
         rowwise=far and not panels and p.n % wide > 0,
@@ -303,7 +286,7 @@ def _tiled_product(
         _add(steps, p, pieces, sums, c, out, factors)
 
 
-def _packed(steps: CpuSteps, panels: Panels, x: Value, far: bool = False) -> Value:
+def _packed(steps: CpuSteps, panels: methods.Panels, x: Value, far: bool = False) -> Value:
     """Return an operand in panels; far: whether their width is that of the wide tile."""
     pack, dtype = (matmul.pack_pairs, int32) if panels.paired else (matmul.pack, x.dtype)
     side = "MR" if panels.width == tile_size(float32 if panels.paired else dtype)[0] else "NR"

@@ -139,20 +139,18 @@ def pairs(columns, out, N):  # type: ignore[no-untyped-def]
             y = out[at : at + count]
             sums = total[: N.width - begin]
             from_row(columns, i, N.width, columns, begin, N.width, N.cols, part, sums, y, i + 1 - begin)
-    leave(total)
-    leave(part)
+    leave(total, part)
 
 
 @loop(
     Fields("rows others width cols all_rows out chunk block"), helpers=(from_row, from_two_rows), fastmath=("contract",)
-)  # fmt: skip
+)
 def crossed(matrix, columns, out, N):  # type: ignore[no-untyped-def]
     """Compute the distances of each row of `matrix` from all rows of the other matrix, in each batch of `rows` rows.
 
     A task is `chunk` rows.  All of them read a block of the other rows before the next block, which stays in the cache.
     """
-    n = N.others
-    m = N.cols
+    n, m = N.others, N.cols
     total = workspace(2 * N.block, np.float64)
     part = workspace(2 * N.block, T)
     end = min(N.all_rows, last * N.chunk)
@@ -170,8 +168,7 @@ def crossed(matrix, columns, out, N):  # type: ignore[no-untyped-def]
             else:
                 from_row(matrix, i * m, 1, columns, start, N.width, m, part[:count], total[:count], y, 0)
                 i += 1
-    leave(total)
-    leave(part)
+    leave(total, part)
 
 
 def add_rows(x, y, factors, matrix, base, part, total, other):  # type: ignore[no-untyped-def]
@@ -223,9 +220,7 @@ def pair_gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]
 
     If the number of rows is odd, the last row is computed twice.
     """
-    n = N.rows
-    m = N.cols
-    width = N.width
+    n, m, width = N.rows, N.cols, N.width
     total = workspace(2 * width, np.float64)
     part = workspace(2 * width, T)
     own = workspace(64, T)
@@ -250,9 +245,7 @@ def pair_gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]
             sums = total[r * width : (r + 1) * width]
             for k in range(m):
                 z[k] = STORE(T(sums[k]))
-    leave(total)
-    leave(part)
-    leave(own)
+    leave(total, part, own)
 
 
 @loop(Fields("rows others cols width all_rows out chunk step next"), helpers=(add_rows,), fastmath=("contract",))
@@ -263,9 +256,7 @@ def crossed_gradients(factors, matrix, others, out, N):  # type: ignore[no-untyp
     rows, and `next` that between those of other rows.  All rows of the chunk read 32 of the other rows before the next
     32, which stay in the cache.  A row without a neighbour in its batch is computed twice: the last sums are not used.
     """
-    n = N.others
-    m = N.cols
-    width = N.width
+    n, m, width = N.others, N.cols, N.width
     begin = first * N.chunk
     end = min(N.all_rows, last * N.chunk)
     total = workspace((N.chunk * max(1, last - first) + 1) * width, np.float64)
@@ -298,9 +289,7 @@ def crossed_gradients(factors, matrix, others, out, N):  # type: ignore[no-untyp
         z = out[N.out + i * m : N.out + (i + 1) * m]
         for k in range(m):
             z[k] = STORE(T(sums[k]))
-    leave(total)
-    leave(part)
-    leave(own)
+    leave(total, part, own)
 
 
 TOGETHER = 16  # rows of a task at the least, so that they share what they read

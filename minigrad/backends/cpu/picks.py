@@ -37,8 +37,7 @@ def pick(in_K, work, out, N):  # type: ignore[no-untyped-def]
     their sum, or their mean over the rows that are not ignored.  Several tasks store sums and counts, or sums of
     weights, in `work`, and the end joins them.  Without totals, only these elements are read.
     """
-    n = N.n
-    rank = N.rank
+    n, rank = N.n, N.rank
     value = 0.0
     WORKSPACES()
     only = N.chunks == 1
@@ -154,9 +153,7 @@ def unpick(in_K, out, N):  # type: ignore[no-untyped-def]
     The value is multiplied by the element of in_2 with this index, if there are weights.  For a mean, it is divided by
     the sum of the weights of all rows, or by the number of rows, that are not ignored.
     """
-    n = N.n
-    rank = N.rank
-    step = N.step[0]
+    n, rank, step = N.n, N.rank, N.step[0]
     line = N.shape[rank - 1] if rank > 0 else 1
     move = N.strides[0][rank - 1]
     move_K = N.strides[K + 1][rank - 1]
@@ -292,9 +289,7 @@ def per_class(weight: Sequence[Spec], shape: tuple[int, ...]) -> list[tuple[Layo
     return [(Layout.make(shape, (0,) * len(shape), w.layout.offset), w.layout.strides[0]) for w in weight]
 
 
-def pick_words(
-    fn: RowFn, out: DType, direct: bool, reducer: int, weighted: int, back: bool = False
-) -> dict[str, Any]:  # fmt: skip
+def pick_words(fn: RowFn, out: DType, direct: bool, reducer: int, weighted: int, back: bool = False) -> dict[str, Any]:
     """Return the words of the loop for one result per row, or for the gradient of this result, if `back`."""
     return along(fn, (direct,), out, back) | {
         "EACH": reducer == 0, "JOINED": reducer > 0, "MEAN": reducer == 2, "WEIGHTED": weighted > 0,

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
-from minigrad.backends.steps import Ints, Value
+from minigrad.backends.steps import Ints, Value, split
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
-from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.shape import window_counts
 from minigrad.kernels.cpu import maxima, pool
@@ -47,14 +46,12 @@ WINDOW = ("window", "stride", "padding")  # the fields that both requests have
 def largest(steps: CpuSteps, request: requests.MaxPool) -> None:
     part, windows = request.part, {name: getattr(request, name) for name in (*WINDOW, "dilation")}
     # `before` has the positions of the maxima (the second result), or the values to read or to add.
-    out: Spec = steps.outs[0]
-    before: list[Spec] = [*steps.outs[1:], *steps.operands[:-1]]
-    x: Spec = steps.operands[-1]
+    out, x, before = steps.outs[0], steps.operands[-1], [*steps.outs[1:], *steps.operands[:-1]]
     reads = part in ("pick", "back")
     outputs = before[0] if part == "back" else out
     if len(windows["window"]) < 3 and (reads or not before):
-        count = planes_together(outputs.shape)
-        x, out, outputs, *before = (together(spec, count) for spec in (x, out, outputs, *before))
+        groups = groups_of(outputs.shape)
+        x, out, outputs, *before = (split(value, 1, groups) for value in (x, out, outputs, *before))
         windows = {name: (int(name in ONES), *sizes) for name, sizes in windows.items()}
     numbers = numbers_of(outputs, x, before[0] if reads else x, out, part == "values", **windows)
     tables = [] if part == "values" else [steps.constant(tables_of(outputs.shape, x.shape, **windows), int64)]
@@ -64,12 +61,12 @@ def largest(steps: CpuSteps, request: requests.MaxPool) -> None:
 @serves(CpuBackend, requests.AvgPool)
 def average(steps: CpuSteps, request: requests.AvgPool) -> None:
     """Add the loop of means, whose loops read the reciprocals of the counts."""
-    *_, a, out = steps.specs
+    (out,), (a,) = steps.outs, steps.operands
     windows = {name: getattr(request, name) for name in WINDOW}
     back = request.part == "back"
     means, image = (a, out) if back else (out, a)
     if len(windows["window"]) < 3:
-        means, image = (together(spec, planes_together(means.shape)) for spec in (means, image))
+        means, image = (split(value, 1, groups_of(means.shape)) for value in (means, image))
         windows = {name: (int(name in ONES), *sizes) for name, sizes in windows.items()}
         a, out = (means, image) if back else (image, means)
     counts = reciprocals(means.shape, image.shape, **windows, pad_counts=request.pad_counts, divisor=request.divisor)
@@ -108,18 +105,10 @@ def window_words(name: str, image: DType, mean: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def planes_together(outputs: Ints) -> int:
-    """Return the number of small planes that are computed as one, a divisor of the number of channels."""
+def groups_of(outputs: Ints) -> int:
+    """Return the number of groups of channels whose small planes are computed as one."""
     most = max(1, TOGETHER // prod(outputs[2:]))
-    return max(count for count in range(1, min(most, outputs[1]) + 1) if outputs[1] % count == 0)
-
-
-def together(x: Spec, count: int) -> Spec:
-    """Return channels in groups of `count`, which become a dim of the plane."""
-    n, channels, *sizes = x.layout.shape
-    image, channel, *strides = x.layout.strides
-    shape, steps = (n, channels // count, count, *sizes), (image, channel * count, channel, *strides)
-    return Spec(Layout.make(shape, steps, x.layout.offset), x.dtype)
+    return outputs[1] // max(count for count in range(1, min(most, outputs[1]) + 1) if outputs[1] % count == 0)
 
 
 def numbers_of(

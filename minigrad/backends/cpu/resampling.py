@@ -40,15 +40,8 @@ def resample(a, index, weight, out, N):  # type: ignore[no-untyped-def]
     size: length of the resampled dim of out.  axis, step: its strides in out and a.  index, weight: where the tables
     begin.  The groups are those of out and a, without the resampled dim.
     """
-    size = N.size
-    terms = N.terms
-    count = N.count
-    back = N.back
-    axis = N.axis
-    step = N.step
-    blocks = N.blocks
-    indices = N.index
-    weights = N.weight
+    size, terms, count, back, axis, step, blocks = N.size, N.terms, N.count, N.back, N.axis, N.step, N.blocks
+    indices, weights = N.index, N.weight
     for unit in range(first, last):
         rest = unit // blocks
         left = (unit - rest * blocks) * N.block

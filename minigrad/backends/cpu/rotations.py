@@ -242,12 +242,7 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
             diagonal[best] = REAL(np.inf)
             for i in range(n):
                 vectors[to + i * n + k] = u[best * n + i].conjugate()
-    leave(x)
-    leave(u)
-    leave(diagonal)
-    leave(beside)
-    leave(real_beside)
-    leave(z)
+    leave(x, u, diagonal, beside, real_beside, z)
 
 
 def turn_pairs(x, k, n, lengths, with_phases):  # type: ignore[no-untyped-def]
@@ -298,8 +293,7 @@ def turn_pairs(x, k, n, lengths, with_phases):  # type: ignore[no-untyped-def]
 )  # fmt: skip
 def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
     """Write the product of the rotations (j), the rotated rows (y), and the lengths of these in descending order."""
-    k = N.k
-    n = N.n
+    k, n = N.k, N.n
     wide = n + k
     x = workspace(k * wide, T)
     for task in range(first, last):

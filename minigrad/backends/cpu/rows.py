@@ -17,12 +17,13 @@ from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.texts import Chain, bits, elements_of, helper, row_views
+from minigrad.backends.shared import lines_of
 from minigrad.backends.steps import Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.core.plan import pieces, walk, without
+from minigrad.core.plan import pieces
 from minigrad.core.rows import Pass, RowFn
 from minigrad.kernels.cpu import rows
 from minigrad.kernels.cpu.target import imported
@@ -55,16 +56,12 @@ def map_rows(steps: CpuSteps, request: requests.MapRows) -> None:
 
 def _across(steps: CpuSteps, out: Value, operands: Sequence[Value], fn: RowFn, dim: int, value: float) -> None:
     """Add the loop over rows across the memory of `out`."""
-    dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
+    dims, groups = lines_of((out, *operands), dim, out.shape)
     block, blocks = pieces(dims[-1], rows.BLOCK)
-    moves, unit = (
-        [x.layout.strides[dim] for x in (out, *operands)],
-        "".join("1" if s[-1] == 1 else "s" for s in strides[1:]),
-    )
+    unit = "".join("1" if s[-1] == 1 else "s" for *_, s in groups[1:])
     steps.run(
-        rows.columns, *operands, out, words=Late(column_words, (fn, out.dtype, unit)),
-        tasks=blocks * prod(dims[:-1]),
-        cost=cost(fn), each=[(at, step, s[-1], s[:-1]) for at, step, s in zip(offsets, moves, strides, strict=True)],
+        rows.columns, *operands, out, words=Late(column_words, (fn, out.dtype, unit)), cost=cost(fn),
+        tasks=blocks * prod(dims[:-1]), each=[(offset, step, s[-1], s[:-1]) for offset, step, s in groups],
         blocks=blocks, block=block, cols=dims[-1], n=out.shape[dim], value=bits(value), shape=dims[:-1],
     )  # fmt: skip
 
@@ -93,10 +90,9 @@ def along_numbers(
 
     share: (rows per chunk, number of chunks).
     """
-    dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
-    steps, (line_0, line_1) = [x.layout.strides[dim] for x in (out, *operands)], [*lines, 0, 0][:2]
+    (dims, groups), (line_0, line_1) = lines_of((out, *operands), dim, out.shape), [*lines, 0, 0][:2]
     numbers = {
-        "each": [*zip(offsets, steps, strides, strict=True)], "rows": prod(dims), "divided": share,
+        "each": groups, "rows": prod(dims), "divided": share,
         "numel": out.layout.numel, "n": out.shape[dim], "band": band_of(out.shape[dim]), "value": bits(value),
         "line_0": line_0, "line_1": line_1, "shape": dims,
     }  # fmt: skip
@@ -274,7 +270,7 @@ def along(
         "WORKSPACES": [Part(rows.workspaces), *([Part(rows.spare)] if spare else [])],
         "BAND": [Part(rows.next_band), Part(rows.fetch), *totals],
         "ALL": [take(sliced, filled)],
-    }  # fmt: skip
+    }
     if streamed:  # stores past the caches
         text += imported("stream", "streams", f"stream, settle = streams({out.compute.itemsize})")
     return constants | macros | elements(fn, loops, out.compute) | {"imports": text}

@@ -201,10 +201,7 @@ def grid_sample(a, grid, out, N):  # type: ignore[no-untyped-def]
                     gather_lines(a, N.a + c * size, size, index, weight, m, out, N.out + c * count + start, count)
                 for c in range(whole, high):
                     gather_line(a, N.a + c * size, index, weight, m, out, N.out + c * count + start)
-    leave(index)
-    leave(weight)
-    leave(columns)
-    leave(rows)
+    leave(index, weight, columns, rows)
 
 
 @loop(
@@ -239,11 +236,7 @@ def grid_gradients(g, grid, a, out, N):  # type: ignore[no-untyped-def]
             s_k = terms[k * BLOCK : k * BLOCK + m]
         write_derivatives(s_0, s_1, s_2, s_3, rows, grid[at:], T(N.width), corners, beyond, m, out[to:])
         write_derivatives(s_0, s_2, s_1, s_3, columns, grid[at + 1 :], T(N.height), corners, beyond, m, out[to + 1 :])
-    leave(index)
-    leave(weight)
-    leave(columns)
-    leave(rows)
-    leave(terms)
+    leave(index, weight, columns, rows, terms)
 
 
 @serves(CpuBackend, requests.SampleGrid)

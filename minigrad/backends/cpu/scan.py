@@ -25,11 +25,11 @@ from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.texts import row_views
+from minigrad.backends.shared import lines_of
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, float32, float64
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.plan import pieces, without
-from minigrad.core.plan import walk as traverse
+from minigrad.core.plan import pieces
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.cpu.target import imported
 from minigrad.kernels.fields import Fields, loop
@@ -47,8 +47,7 @@ COLUMNS = Fields("blocks block cols n rank", "shape[rank]", "offset step col str
 @loop(ALONG)
 def carry(in_K, out, N):  # type: ignore[no-untyped-def]
     """Compute the total of each block of each row.  out is dense and has the dtype of the accumulator."""
-    n = N.n
-    step = N.step[1]
+    n, step = N.n, N.step[1]
     acc = workspace(LANES, T)
     for u in range(first, last):
         rest = u // N.blocks
@@ -145,8 +144,7 @@ def scan_rows(in_K, work, out, N):  # type: ignore[no-untyped-def]
             acc[0], acc[1], acc[2], acc[3] = a, b, c, d
             for k in range(4):
                 finish(in_K, out, N, positions[k * size :], common, acc[k])
-    leave(acc)
-    leave(positions)
+    leave(acc, positions)
 
 
 def prefix_lines(*others):  # type: ignore[no-untyped-def]
@@ -203,8 +201,7 @@ def search_rows(in_K, out, N):  # type: ignore[no-untyped-def]
     Most elements do not beat the best one.  So a vectorised loop first tests whether any element of a run does; only
     then the elements of the run are visited one by one.
     """
-    n = N.n
-    z = N.step[0]
+    n, z = N.n, N.step[0]
     s_K = N.step[K + 1]
     for t in range(first, last):
         for u in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
@@ -271,8 +268,7 @@ def search_columns(in_K, out, N):  # type: ignore[no-untyped-def]
                 y[j] = chosen
             q += N.step[0]
             at_K += N.step[K + 1]
-    leave(best)
-    leave(winner)
+    leave(best, winner)
 
 
 WIDE = 128  # number of neighbouring rows that one block scans together
@@ -288,7 +284,8 @@ def accumulate(steps: CpuSteps, request: requests.Scan) -> None:
     (out,), operands = steps.outs, steps.operands
     reducer, compute, dim = request.reducer, request.compute, request.dim
     dense = all(x.layout.strides[dim] == 1 for x in (out, *operands))
-    summed = dense and reducer.adds and compute == np.float64 and all(map(is_plain, (out, *operands)))
+    floats = all(x.dtype in (float32, float64) for x in (out, *operands))
+    summed = dense and reducer.adds and compute == np.float64 and floats
     shortest = SUMMED if summed else 2 * BLOCK if reducer.combine is not None and len(operands) == 1 else 0
     across, numbers, units = scan_numbers(out, operands, dim, shortest)
     numbers |= {"compute": compute, "cost": reducer.scalar.cost}
@@ -320,11 +317,6 @@ def running_extreme(steps: CpuSteps, request: requests.RunningExtreme) -> None:
     steps.run(template, a, values, positions, form=better.name + form, **numbers)
 
 
-def is_plain(x: Spec) -> bool:
-    """Return whether `sum_rows` reads or writes elements of this dtype."""
-    return x.dtype is float32 or x.dtype is float64
-
-
 def scan_numbers(out: Spec, operands: Sequence[Spec], dim: int, shortest: int = 0) -> tuple[str, dict[str, Any], int]:
     """Return (dense, tasks and numbers, blocks) of a scan.
 
@@ -333,25 +325,23 @@ def scan_numbers(out: Spec, operands: Sequence[Spec], dim: int, shortest: int = 
     blocks: the number of blocks into which each row is divided; 0 for whole rows.  Rows of `shortest` elements and more
     are divided if there are few; 0 for none.
     """
-    n, layouts = out.shape[dim], [x.layout for x in (out, *operands)]
-    steps = [layout.strides[dim] for layout in layouts]
-    dims, strides, offsets = traverse([without(layout, out.shape, dim) for layout in layouts])
-    if dims and dims[-1] >= NARROW and strides[0][-1] == 1 and abs(steps[0]) != 1:
+    n, (dims, groups) = out.shape[dim], lines_of((out, *operands), dim, out.shape)
+    _, step, moves = groups[0]
+    if dims and dims[-1] >= NARROW and moves[-1] == 1 and abs(step) != 1:
         block, blocks = pieces(dims[-1], WIDE)
         units = blocks * prod(dims[:-1])
-        groups = [(*position, each[-1], each[:-1]) for *position, each in zip(offsets, steps, strides, strict=True)]
         numbers = {
-            "tasks": units, "each": groups, "blocks": blocks, "block": block, "cols": dims[-1], "n": n,
-            "shape": dims[:-1],
+            "tasks": units, "each": [(offset, step, s[-1], s[:-1]) for offset, step, s in groups], "blocks": blocks,
+            "block": block, "cols": dims[-1], "n": n, "shape": dims[:-1],
         }  # fmt: skip
-        return "".join("1" if s[-1] == 1 else "s" for s in strides[1:]), numbers, 0
+        return "".join("1" if s[-1] == 1 else "s" for *_, s in groups[1:]), numbers, 0
     rows = prod(dims)
     block, blocks = pieces(n, max(BLOCK, n // BLOCKS)) if shortest and rows < FEW and n >= shortest else (n, 1)
     # Four chains run together, so the units of a task are a multiple of four.
     chunk = max(4, CHUNK // block // 4 * 4)
     numbers = {
-        "tasks": -(-rows * blocks // chunk), "each": [*zip(offsets, steps, strides, strict=True)], "rows": rows,
-        "n": n, "block": block, "blocks": blocks, "chunk": chunk, "shape": dims,
+        "tasks": -(-rows * blocks // chunk), "each": groups, "rows": rows, "n": n, "block": block, "blocks": blocks,
+        "chunk": chunk, "shape": dims,
     }  # fmt: skip
     return "", numbers, rows * blocks if blocks > 1 else 0
 

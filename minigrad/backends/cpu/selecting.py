@@ -19,8 +19,9 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.sorting import COST, FEW, PART, chunks_of, lines_of
+from minigrad.backends.cpu.sorting import COST, FEW, PART, chunks_of
 from minigrad.backends.launch import Launch
+from minigrad.backends.shared import lines_of
 from minigrad.core import requests
 from minigrad.core.plan import pieces
 from minigrad.kernels.fields import Fields, loop
@@ -88,16 +89,14 @@ def select(in_0, values, out, N):  # type: ignore[no-untyped-def]
     wanted: the rank in the order.  missing: with 1, rows with nan select their first nan; with 2, the rank is the lower
     middle of the elements that are not nan.  The groups are those of out and in_0; step is along the row.
     """
-    n = N.n
-    s = N.step[1]
+    n, s = N.n, N.step[1]
     keys = workspace(n, UINT)
     left = workspace(n, np.int64)
     counts = workspace(256, np.int64)
     for t in range(first, last):
         for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = r
-            to = N.offset[0]
-            at = N.offset[1]
+            to, at = N.offset[0], N.offset[1]
             walk(rest, N.sizes, to=N.strides[0], at=N.strides[1])
             present = 0
             if s == 1:
@@ -120,9 +119,7 @@ def select(in_0, values, out, N):  # type: ignore[no-untyped-def]
                 position = position_by_digits(keys, n, wanted, left, counts)
             out[to] = position
             values[to] = in_0[at + position * s]
-    leave(keys)
-    leave(left)
-    leave(counts)
+    leave(keys, left, counts)
 
 
 LANES = 8  # number of binary searches side by side
@@ -139,9 +136,7 @@ def insert(lines, x, out, N):  # type: ignore[no-untyped-def]
     for unit in range(first, last):
         rest = unit // N.blocks
         left = (unit - rest * N.blocks) * N.block
-        to = N.offset[0]
-        line = N.offset[1]
-        at = N.offset[2]
+        to, line, at = N.offset[0], N.offset[1], N.offset[2]
         walk(rest, N.sizes, to=N.strides[0], line=N.strides[1], at=N.strides[2])
         end = min(left + N.block, N.cols)
         # LANES searches run side by side without branches, because each step of one search waits for the step before.
@@ -198,7 +193,7 @@ def search_lines(steps: CpuSteps, request: requests.Insert) -> Launch | None:
     # In a long line, the steps of a search wait for memory.
     if n + cols >= JOINED and n.bit_length() * cols > 2 * (n + cols):
         return steps.lower(request)
-    dims, groups = lines_of((out, lines, x), last)
+    dims, groups = lines_of((out, lines, x), last, x.shape)
     block, blocks = pieces(cols, CHUNK // COST)
     steps.run(
         insert, lines, x, out, words=key_words(x.dtype), cost=COST, tasks=blocks * prod(dims), each=groups,

@@ -21,13 +21,12 @@ import numpy as np
 
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.shared import serve_positions
+from minigrad.backends.shared import lines_of, serve_positions
 from minigrad.backends.steps import Ints, Value
 from minigrad.core import requests
 from minigrad.core.dtype import int64
 from minigrad.core.op import Spec
-from minigrad.core.plan import pieces, without
-from minigrad.core.plan import walk as traverse
+from minigrad.core.plan import pieces
 from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.integer import key_words
 from minigrad.kernels.macros import keep_macro
@@ -85,17 +84,14 @@ def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
 
     The groups are those of out and in_0; step is along the row.  If the key is wide, the shift leaves its lower half.
     """
-    n = N.n
-    z = N.step[0]
-    s = N.step[1]
+    n, z, s = N.n, N.step[0], N.step[1]
     a = workspace(n, np.uint64)
     b = workspace(n, np.uint64)
     counts = workspace(2048, np.int64)
     for t in range(first, last):
         for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = r
-            to = N.offset[0]
-            at = N.offset[1]
+            to, at = N.offset[0], N.offset[1]
             walk(rest, N.sizes, to=N.strides[0], at=N.strides[1])
             for i in range(n):
                 a[i] = (np.uint64(KEY(in_0[at + i * s])) << np.uint64(32)) | np.uint64(i)
@@ -113,9 +109,7 @@ def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
                 position = np.int64(sorted_keys[i] & np.uint64(0xFFFFFFFF))
                 out[to + i * z] = position
                 KEEP(to + i * z, in_0[at + position * s])
-    leave(a)
-    leave(b)
-    leave(counts)
+    leave(a, b, counts)
 
 
 def pick_some(keys, n, best, k):  # type: ignore[no-untyped-def]
@@ -210,10 +204,7 @@ def pick_many(a, n, best, k, counts):  # type: ignore[no-untyped-def]
 @loop(ORDER, helpers=(radix, pick_some, sift, pick_many))
 def first_few(in_0, values, out, N):  # type: ignore[no-untyped-def]
     """Write the positions of the first `wanted` elements, for keys up to 32 bits."""
-    n = N.n
-    k = N.wanted
-    z = N.step[0]
-    s = N.step[1]
+    n, k, z, s = N.n, N.wanted, N.step[0], N.step[1]
     keys = workspace(n, np.uint32)
     a = workspace(n if k > FEW else 0, np.uint64)
     best = workspace(k, np.uint64)
@@ -222,8 +213,7 @@ def first_few(in_0, values, out, N):  # type: ignore[no-untyped-def]
     for t in range(first, last):
         for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = r
-            to = N.offset[0]
-            at = N.offset[1]
+            to, at = N.offset[0], N.offset[1]
             walk(rest, N.sizes, to=N.strides[0], at=N.strides[1])
             sorted_keys = best
             if s == 1:
@@ -242,11 +232,7 @@ def first_few(in_0, values, out, N):  # type: ignore[no-untyped-def]
                 position = np.int64(sorted_keys[i] & np.uint64(0xFFFFFFFF))
                 out[to + i * z] = position
                 KEEP(to + i * z, in_0[at + position * s])
-    leave(keys)
-    leave(a)
-    leave(best)
-    leave(spare)
-    leave(counts)
+    leave(keys, a, best, spare, counts)
 
 
 COST = 16  # cost of sorting one element, in additions
@@ -279,12 +265,3 @@ def chunks_of(specs: Sequence[Spec], shape: Ints, dim: int) -> dict[str, Any]:
         "rows": rows, "divided": pieces(rows, CHUNK // shape[dim]), "numel": rows * shape[dim], "each": groups,
         "sizes": dims,
     }  # fmt: skip
-
-
-def lines_of(specs: Sequence[Spec], dim: int, shape: Ints | None = None) -> tuple[Ints, list[Any]]:
-    """Return the dims of the lines along one dim, and for each tensor the offset, the step, and the strides of lines.
-
-    shape: the shape of the first tensors, if they differ in the size of the dim.
-    """
-    dims, strides, offsets = traverse([without(x.layout, shape or x.shape, dim) for x in specs])
-    return dims, [(offset, x.layout.strides[dim], s) for x, offset, s in zip(specs, offsets, strides, strict=True)]

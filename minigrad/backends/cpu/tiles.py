@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from minigrad.backends.cpu.family import CpuSteps
 from minigrad.backends.cpu.texts import factor_text
-from minigrad.backends.shared import Ints, Problem
-from minigrad.backends.steps import Value
+from minigrad.backends.shared import Problem
+from minigrad.backends.steps import Ints, Value
 from minigrad.core.dtype import bfloat16, float32
 from minigrad.core.layout import Layout
 from minigrad.kernels.cpu import tiled

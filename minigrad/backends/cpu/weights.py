@@ -40,9 +40,7 @@ def pack_weight(w, bias, panels, N):  # type: ignore[no-untyped-def]
     For each channel of the image and tap, a panel has the weights of its output channels side by side, and zeros beyond
     the last output channel.  The bias is one more row.
     """
-    W = N.width
-    C = N.ins
-    taps = N.taps
+    W, C, taps = N.width, N.ins, N.taps
     K = C * taps + N.biased
     tall = (N.outs + W - 1) // W
     for panel in range(first, last):
@@ -85,9 +83,7 @@ def add_slabs(slabs, out, N):  # type: ignore[no-untyped-def]
                 out[np.uint64(to + q * N.beside)] = total[np.uint64(t * N.pitch + q)]
 
 
-NONE = dict.fromkeys(
-    "outs ins width near far tap share lines wide pitch line beside".split(), 0
-)  # fmt: skip
+NONE = dict.fromkeys("outs ins width near far tap share lines wide pitch line beside".split(), 0)
 
 
 def weight_panels(

@@ -18,9 +18,9 @@ from minigrad.backends.cuda.loops import COUNT_32, magic_of
 from minigrad.backends.cuda.matmul import add_product, by_tensor_cores, tiled
 from minigrad.backends.cuda.tiles import Way, registers, tile_for
 from minigrad.backends.launch import Launch
-from minigrad.backends.steps import Ints, Value
+from minigrad.backends.shared import points_of
+from minigrad.backends.steps import Ints, Value, split
 from minigrad.core import requests
-from minigrad.core.layout import Layout
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ def convolve(steps: CudaSteps, request: requests.Convolve) -> Launch:
     (z,), (first, second, *bias), part, groups = steps.outs, steps.operands, request.part, request.groups
     stride, padding, dilation = request.stride, request.padding, request.dilation
     if part == "input":
-        spread(steps, z, first, grouped(second, groups), (stride, padding, dilation))
+        spread(steps, z, first, split(second, 0, groups), (stride, padding, dilation))
         return steps.launch
     y, x, w = (z, first, second) if part == "output" else (first, second, z)
     sizes, low = [value.shape[2:] for value in (y, w, x)], [-p for p in padding]
     seen = deepened([Seen(*d) for d in zip(*sizes, stride, low, dilation, strict=True)])
     if part == "output":
-        correlate(steps, z, x, grouped(w, groups), bias[0], seen)
+        correlate(steps, z, x, split(w, 0, groups), bias[0], seen)
     else:
-        weigh(steps, grouped(z, groups), y, x, seen)
+        weigh(steps, split(z, 0, groups), y, x, seen)
     return steps.launch
 
 
@@ -132,15 +132,11 @@ def by_points(steps: CudaSteps, z: Value, x: Value, w: Value, bias: Value, seen:
     It is False if an output reads more than one point, or if the points are not evenly spaced in memory.
     """
     sees_more = any(s.taps > 1 or s.stride > 1 or s.low or s.outputs != s.image for s in seen)
-    if sees_more or w.shape[0] > 1:
+    values = None if sees_more else points_of(z, x, w, bias)
+    if values is None:
         return False
-    n, points, (m, c) = z.shape[0], prod(z.shape[2:]), w.shape[1:3]
-    matrix, results = x.layout.reshape((n, c, points)), z.layout.reshape((n, m, points))
-    if matrix is None or results is None:
-        return False
-    left = w.seen(Layout.make((n, m, c), (0, *w.layout.strides[1:3]), w.layout.offset))
-    added = bias.seen(Layout.make((n, m, points), (0, bias.layout.strides[0], 0), bias.layout.offset))
-    add_product(steps, z.seen(results), left, x.seen(matrix), (added, 1, 1))
+    result, left, right, added = values
+    add_product(steps, result, left, right, (added, 1, 1))
     return True
 
 
@@ -169,14 +165,6 @@ def positions(value: Value, front: int = 2) -> Ints:
     """Return the strides of a tensor as if it had three spatial dims, after `front` other dims."""
     strides = value.layout.strides
     return (*strides[:front], *(0,) * (front + 3 - len(strides)), *strides[front:])
-
-
-def grouped(w: Value, groups: int) -> Value:
-    """Return a weight (groups * M, C, taps...) as (groups, M, C, taps...)."""
-    layout = w.layout
-    m = layout.shape[0] // groups
-    shape, strides = (groups, m, *layout.shape[1:]), (m * layout.strides[0], *layout.strides)
-    return w.seen(Layout.make(shape, strides, layout.offset))
 
 
 def phase_of(start: int, taps: int, stride: int, padding: int, dilation: int) -> tuple[int, int, int, int, int, int]:

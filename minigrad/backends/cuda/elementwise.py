@@ -24,17 +24,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
+from minigrad.backends.cuda import loops
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps, by
-from minigrad.backends.cuda.loops import (
-    AHEAD,
-    HIGH,
-    ROWS_OF_GRID,
-    WARP,
-    plan_elementwise,
-    plan_nest,
-    plan_turned,
-    position_words,
-)
+from minigrad.backends.cuda.loops import AHEAD, HIGH, WARP
 from minigrad.backends.cuda.runtime import THREADS
 from minigrad.backends.lowering.functions import IDENTITY, NONZERO
 from minigrad.core import requests
@@ -173,17 +165,17 @@ def apply(steps: CudaSteps, request: requests.Elementwise) -> None:
     dtypes = tuple([each.dtype for each in (*outs, *operands)])
     if scalar.results == 1:
         sizes = [dtype.itemsize for dtype in dtypes]
-        plan = plan_turned(out, layouts[0], sizes) if scalar in MOVES else None
-        plan = plan or plan_elementwise(out, layouts, sizes)
+        plan = loops.plan_turned(out, layouts[0], sizes) if scalar in MOVES else None
+        plan = plan or loops.plan_elementwise(out, layouts, sizes)
     if plan is None or plan.kind == "nest":
-        plan = plan_nest([y.layout for y in outs], layouts)
+        plan = loops.plan_nest([y.layout for y in outs], layouts)
     template, words_of, facts = LOOPS[plan.kind]
     more = [getattr(plan, name) for name in facts]
     label = f"{plan.kind}{''.join(map(str, plan.steps))}{by(plan.width)}{'_long' * plan.long}"
     steps.run(
         template, *operands, *outs, words=Late(words_of, (scalar, compute, dtypes, *more)), compute=compute,
         form=f"{scalar.name}_{{}}_{label}", groups=plan.groups, **plan.numbers,
-        grid=((steps.backend.blocks(plan.units, plan.block[0]), min(plan.high, ROWS_OF_GRID), 1), plan.block),
+        grid=((steps.backend.blocks(plan.units, plan.block[0]), min(plan.high, loops.ROWS_OF_GRID), 1), plan.block),
     )  # fmt: skip
 
 
@@ -196,7 +188,7 @@ def run_words(
     words: dict[str, Any] = {
         "F": Macro(scalar_macro(scalar, compute, CUDA, dtypes[0].kind == "bool")), "value": value, "WIDTH": width,
         "ALL": Macro(lanes_macro(AHEAD if apart else width)), "WIDE": width > 1, "PUT": f"store_{width}",
-        **(position_words(long) if kind == "rows" else {}),
+        **(loops.position_words(long) if kind == "rows" else {}),
     }  # fmt: skip
     for k, step in enumerate(steps):
         several = step and (width > 1 or apart)
@@ -212,7 +204,7 @@ def nest_words(scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ..
     outs = dtypes[: scalar.results]
     stores, conditions = [store_text(compute, y, CUDA, several=True)[0] for y in outs], [y.kind == "bool" for y in outs]
     step = stores_macro(scalar, compute, stores, conditions, CUDA)
-    return {"F": Macro(step), "RESULTS": len(outs), **position_words(long)}
+    return {"F": Macro(step), "RESULTS": len(outs), **loops.position_words(long)}
 
 
 def turn_words(

@@ -185,9 +185,9 @@ class GraphOfCalls:
         ]
         graph, self.graph = self.graph, None  # a graph whose update fails is made again
         if graph is None:
-            graph = self.runtime.graph([
-                (call.kernel, [addresses[k] for k in used]) for call, used in zip(self.calls, self.arguments)
-            ])  # fmt: skip
+            graph = self.runtime.graph(
+                [(call.kernel, [addresses[k] for k in used]) for call, used in zip(self.calls, self.arguments)]
+            )
         else:
             moved = {k for k, (now, before) in enumerate(zip(addresses, self.addresses)) if now != before}
             for node, used in enumerate(self.arguments):

@@ -153,8 +153,7 @@ def add_runs(in_0, keys, order, parts, part_keys, out, N):
             part_keys[2 * chunk] = np.int32(N.dropped if begins else key)
             part_keys[2 * chunk + 1] = np.int32(KEY(stop - 1) if goes_on else N.dropped)
         head = 2 * chunk * N.cols + col
-        at = N.offset
-        to = N.to
+        at, to = N.offset, N.to
         walk(col, N.col_sizes, at=N.col_steps, to=N.to_col_steps)
         acc = T(0)
         while p < stop:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -27,15 +26,15 @@ from minigrad.backends.cuda.family import CudaBackend, CudaSteps, by
 from minigrad.backends.cuda.grouping import KEYS, add_grouped, position_of
 from minigrad.backends.launch import Loop
 from minigrad.backends.lowering.indexing import scatter_in_runs
+from minigrad.backends.shared import lines_of
 from minigrad.backends.steps import Value
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import as_dtype, int32, int64
 from minigrad.core.layout import Layout
-from minigrad.core.plan import still, without
+from minigrad.core.plan import still
 from minigrad.core.plan import walk as walked
 from minigrad.kernels.fields import Fields, loop
-from minigrad.kernels.pasting import Late
 
 FEW = 64  # maximum number of indices per line for which adding in turn is faster than sorting
 MANY = 1 << 18  # number of lines that keep a device busy, with one thread per line
@@ -79,9 +78,7 @@ def gather_rows(in_0, in_1, flag, out, N):
     first = (np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x) * WIDTH
     while row < N.rows:
         position = row
-        to = N.offset[0]
-        at = N.offset[1]
-        where = N.offset[2]
+        to, at, where = N.offset[0], N.offset[1], N.offset[2]
         walk(position, N.shape, to=N.strides[0], at=N.strides[1], where=N.strides[2])
         k = position_of(in_1[where], N.size)
         if k >= 0:
@@ -102,9 +99,7 @@ def add_lines(in_0, in_1, flag, out, N):
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.count:
         position = i
-        to = N.offset[0]
-        at = N.offset[1]
-        where = N.offset[2]
+        to, at, where = N.offset[0], N.offset[1], N.offset[2]
         walk(position, N.sizes, to=N.strides[0], at=N.strides[1], where=N.strides[2])
         j = np.int64(0)
         while j < N.length:
@@ -146,8 +141,7 @@ def select_put(in_0, in_1, in_2, out, N):
     while i < N.count:
         position = i
         j = np.int64(0)
-        at = N.in_2
-        to = N.out
+        at, to = N.in_2, N.out
         walk(position, N.sizes, j=N.along, at=N.steps, to=N.to_steps)
         k = position_of(in_0[N.in_0 + j * N.index_step], N.size)
         if k >= 0:
@@ -200,11 +194,10 @@ def add(steps: CudaSteps, total: Value, flag: Value, dim: int, in_any_order: boo
         )  # fmt: skip
         moved(steps, True, (src, index, flag, total), layouts, size, total.layout.strides[dim])
     elif length <= FEW or numel // length >= MANY or own * max(length, size) >= KEYS:
-        dims, strides, offsets = walked([without(x.layout, index.shape, dim) for x in (total, src, index)])
-        moves = [x.layout.strides[dim] for x in (total, src, index)]
+        dims, groups = lines_of((total, src, index), dim, index.shape)
         steps.run(
-            add_lines, src, index, flag, total, elements=prod(dims), count=prod(dims),
-            groups=list(zip(offsets, moves, strides, strict=True)), length=length, size=size, sizes=dims,
+            add_lines, src, index, flag, total, elements=prod(dims), count=prod(dims), groups=groups, length=length,
+            size=size, sizes=dims,
         )  # fmt: skip
     else:
         add_grouped(steps, total, index, src, flag, dim)
@@ -240,16 +233,11 @@ def moved(
     count = prod(dims)
     long = count >= loops.COUNT_32 or any(layout.span()[1] >= loops.OFFSET_32 for layout in layouts)
     steps.run(
-        move, *values, words=Late(move_words, (adds, long)), elements=count,
+        move, *values, words={**loops.position_words(long), "ADDS": adds}, elements=count,
         form=f"{'add_each' if adds else 'gather'}_{{}}{'_long' * long}",
         groups=list(zip(offsets, strides, strict=True)), rows=count, cols=1, size=size, step=step,
         **loops.divisors(dims),
     )  # fmt: skip
-
-
-def move_words(adds: bool, long: bool) -> dict[str, Any]:
-    """Return the words of `move`."""
-    return {**loops.position_words(long), "ADDS": adds}
 
 
 def rows_moved(steps: CudaSteps, values: Sequence[Value], layouts: Sequence[Layout], size: int, step: int) -> bool:

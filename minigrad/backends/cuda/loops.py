@@ -126,17 +126,9 @@ def plan_turned(out: Layout, a: Layout, sizes: Sequence[int]) -> LoopPlan | None
     down, across = -(-rows // (WARP * width)), -(-cols // (WARP * width))
     tasks = down * across * prod(dims[d] for d in rest)
     groups = [(offset, *pair, other) for offset, pair, other in zip(offsets, steps, others, strict=True)]
-    numbers = {
-        "tasks": tasks,
-        "down": down,
-        "across": across,
-        "rows": rows,
-        "cols": cols,
-        "shape": [dims[d] for d in rest],
-    }
-    return LoopPlan("tiles", (), width, len(rest), False, tasks * WARP, (WARP, HIGH, 1), 1, groups, {
-        **numbers, "shape": [dims[d] for d in rest],
-    })  # fmt: skip
+    shape = [dims[d] for d in rest]
+    numbers = {"tasks": tasks, "down": down, "across": across, "rows": rows, "cols": cols, "shape": shape}
+    return LoopPlan("tiles", (), width, len(rest), False, tasks * WARP, (WARP, HIGH, 1), 1, groups, numbers)
 
 
 def width_of(sizes: Sequence[int], steps: Sequence[int], multiples: Sequence[Sequence[int]]) -> int:

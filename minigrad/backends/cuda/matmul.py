@@ -24,8 +24,7 @@ from minigrad.backends.base import serves
 from minigrad.backends.cuda.blas import TYPES, gemms_of
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps
 from minigrad.backends.cuda.tiles import Problem, Way, pieces_of, product_words, registers, tile_for
-from minigrad.backends.shared import Ints
-from minigrad.backends.steps import Value
+from minigrad.backends.steps import Ints, Value
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
@@ -62,9 +61,7 @@ def vector(in_K, out, N):
         rest = task // N.across
         part = rest % N.pieces
         batch = rest // N.pieces
-        a = N.a
-        b = N.b
-        c = N.c
+        a, b, c = N.a, N.b, N.c
         to = N.to + part * N.piece
         walk(batch, N.sizes, a=N.a_steps, b=N.b_steps, c=N.c_steps, to=N.to_steps)
         acc = T(0)
@@ -93,10 +90,7 @@ def small(in_K, out, N):
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.count:
         position = i
-        a = N.a
-        b = N.b
-        c = N.c
-        to = N.to
+        a, b, c, to = N.a, N.b, N.c, N.to
         walk(position, N.sizes, a=N.a_steps, b=N.b_steps, c=N.c_steps, to=N.to_steps)
         acc = T(0)
         for k in range(N.length):
@@ -120,8 +114,7 @@ def add_up(in_K, out, N):
         for part in range(1, N.pieces):
             acc = T(acc + in_0[i + part * N.count])
         position = i
-        c = N.c
-        to = N.to
+        c, to = N.c, N.to
         walk(position, N.sizes, c=N.c_steps, to=N.to_steps)
         value = T(alpha * acc)
         if ADDED:
@@ -149,9 +142,7 @@ def add_product(steps: CudaSteps, out: Value, a: Value, b: Value, added: Added) 
         by_vector(steps, problem, (out, a, b), added)
         return
     mma = by_tensor_cores(steps, a.dtype, b.dtype, out.dtype)
-    chosen = tile_for(
-        problem.m, problem.n, problem.batches, problem.k, registers(out.dtype).itemsize, mma
-    )  # fmt: skip
+    chosen = tile_for(problem.m, problem.n, problem.batches, problem.k, registers(out.dtype).itemsize, mma)
     way = Way(chosen, problem.along, problem.copied() if mma else (False, False))
     numbers = {
         "rows": problem.m, "cols": problem.n, "length": problem.k, "a": problem.a, "side_0": problem.am,
@@ -179,10 +170,10 @@ def tiled(
     arguments["tasks"] = down * across * batches * pieces
     compute, across_grid = registers(out.dtype), min(arguments["tasks"], (1 << 31) - 1)
     common: dict[str, Any] = {
-        "form": f"product_{{}}_{way.label}", "compute": compute, "grid": (
-            (across_grid, -(-arguments["tasks"] // across_grid), 1), (way.tile.threads, 1, 1)
-        ),
-    }  # fmt: skip
+        "form": f"product_{{}}_{way.label}",
+        "compute": compute,
+        "grid": ((across_grid, -(-arguments["tasks"] // across_grid), 1), (way.tile.threads, 1, 1)),
+    }
     if pieces == 1:
         operands = (a, b, *((c,) if c else ()))
         factors: dict[str, Any] = {"alpha": bits(alpha, compute), "beta": bits(beta, compute)}

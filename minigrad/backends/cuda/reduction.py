@@ -27,16 +27,7 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.op import ScalarFn
 from minigrad.core.reducer import Reducer, axes
-from minigrad.kernels.cuda.reduction import (
-    best_by_lanes,
-    best_by_rows,
-    joined_words,
-    mapped,
-    one_each,
-    search,
-    spread,
-    wire,
-)
+from minigrad.kernels.cuda import reduction as loops
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.macros import finish_macro, keep_macro, neutral_text, results_macro, scalar_macro, step_macro
 from minigrad.kernels.pasting import Expand, Late, Macro, parsed
@@ -78,10 +69,10 @@ def stage(
 
     count: the number of elements per result of the whole reduction.
     """
-    template, words = mapped, Late(mapped_words, (reducer, compute, tuple([y.dtype for y in outs]), share.along))
+    template, words = loops.mapped, Late(mapped_words, (reducer, compute, tuple([y.dtype for y in outs]), share.along))
     if len(operands) == reducer.accumulators == len(outs) == 1:
         arguments = reducer, compute, operands[0].dtype, share.along, share.width
-        template, words = spread, Late(spread_words, arguments)
+        template, words = loops.spread, Late(spread_words, arguments)
     goals = share.goals if len(share.goals) == len(outs) else [*share.goals] * len(outs)
     label = f"{'along' if share.along else 'across'}{finish_label(reducer)}{by(share.width)}"
     steps.run(
@@ -103,7 +94,8 @@ def one_after_another(
     moves = [*[(0,) * len(reduced.dims)] * results, *reduced.strides]
     starts = [x.offset + shift for x, shift in zip(layouts, kept.shifts)]
     steps.run(
-        one_each, *operands, *outs, compute=compute, form=f"{reducer.scalar.name}_{{}}_reduce{finish_label(reducer)}",
+        loops.one_each, *operands, *outs, compute=compute,
+        form=f"{reducer.scalar.name}_{{}}_reduce{finish_label(reducer)}",
         words=Late(several_words, (reducer, compute, tuple([y.dtype for y in outs]))), elements=outs[0].layout.numel,
         groups=list(zip(starts, kept.strides, moves, strict=True)), outputs=outs[0].layout.numel, count=count,
         sizes=kept.dims, reduced_sizes=reduced.dims,
@@ -136,7 +128,7 @@ def ask_search(
     dtype, kept = operands[0].dtype, bool(values)
     label = f"{'along' if share.along else 'across'}{'_chosen' * (len(operands) > 1)}{'_kept' * kept}"
     steps.run(
-        search, *operands, values[0] if values else None, out, compute=dtype.compute,
+        loops.search, *operands, values[0] if values else None, out, compute=dtype.compute,
         form=f"{better.name}_{{}}_{label}", grid=(grid_of(steps, share), share.block),
         words=Late(search_words, (better, dtype, kept, share.along, len(operands) == 1)), **share.values,
     )  # fmt: skip
@@ -159,13 +151,13 @@ def several_words(reducer: Reducer, compute: np.dtype[Any], outs: tuple[DType, .
 
 def mapped_words(reducer: Reducer, compute: np.dtype[Any], outs: tuple[DType, ...], along: bool) -> dict[str, Any]:
     """Return the words of `mapped`."""
-    combine = Macro(step_macro(reducer.combine, compute, CUDA))
-    return several_words(reducer, compute, outs) | wire(compute) | joined_words(along) | {"COMBINE": combine}
+    words = loops.wire(compute) | loops.joined_words(along) | several_words(reducer, compute, outs)
+    return words | {"COMBINE": Macro(step_macro(reducer.combine, compute, CUDA))}
 
 
 def spread_words(reducer: Reducer, compute: np.dtype[Any], a: DType, along: bool, width: int) -> dict[str, Any]:
     """Return the words of `spread`."""
-    return wire(compute) | joined_words(along) | {
+    return loops.wire(compute) | loops.joined_words(along) | {
         "F": reducer.scalar, "COMBINE": Macro(step_macro(reducer.combine, compute, CUDA)), "WIDTH": width,
         "FINISH": Macro(finish_macro(reducer, compute, CUDA)), "FOURS": Macro(together(reducer, compute, a)),
         "WIDELY": Macro(widely(reducer, compute, a, width)), "WIDE": width > 1, "TAKE": f"load_{width}",
@@ -223,7 +215,7 @@ def search_words(better: ScalarFn, a: DType, kept: bool, along: bool, first: boo
 
     kept: it also stores the values.  first: otherwise, a second operand contains positions.
     """
-    return wire(a.compute) | joined_words(along, best_by_lanes, best_by_rows) | {
+    return loops.wire(a.compute) | loops.joined_words(along, loops.best_by_lanes, loops.best_by_rows) | {
         "F": Macro(scalar_macro(better, a.compute, CUDA, True)), "KEEP": Macro(keep_macro(kept)),
         "FIRST": first,
     }  # fmt: skip

@@ -20,14 +20,15 @@ from minigrad.backends.cuda.family import CudaBackend, CudaSteps
 from minigrad.backends.cuda.reduction_plans import BLOCKS, group_of, power_above
 from minigrad.backends.cuda.runtime import THREADS, Size
 from minigrad.backends.launch import NO_STEPS, Launch, Loop
-from minigrad.backends.lowering.functions import CHOSEN, EQUAL, QUOTIENT, SUM, UNLESS
-from minigrad.backends.lowering.rows import expect_classes
-from minigrad.backends.steps import Steps, Value, viewed
+from minigrad.backends.lowering.functions import QUOTIENT, SUM
+from minigrad.backends.lowering.rows import classes_of, counted, ignored_rows
+from minigrad.backends.shared import lines_of
+from minigrad.backends.steps import Value, viewed
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype, bool_, float64, int32, int64
+from minigrad.core.dtype import DType, as_dtype, float64, int32, int64
 from minigrad.core.layout import Layout, merge
 from minigrad.core.op import Spec
-from minigrad.core.plan import walk, without
+from minigrad.core.plan import without
 from minigrad.core.rows import RowFn
 from minigrad.kernels.cuda.rows import WIDEST, Form, row_words, rows
 from minigrad.kernels.cuda.target import bits
@@ -85,18 +86,18 @@ def pick(steps: CudaSteps, request: requests.Pick) -> Loop | None:
     losses = out.layout if each else Layout.contiguous(target.shape)
     form, block, groups, numbers = plan_pick(fn, losses, 0, x, (target.layout,), ignore)
     grid = (steps.backend.blocks(number, block[1]), 1, 1), block
-    expect_targets(steps, ignore, x.shape[-1])
+    classes_of(steps, target, ignore, x.shape[-1])
     if each:
         run_rows(steps, fn, (x, target), [None, None, None, out], form, out.dtype, grid, groups, numbers, "pick")
         return None
-    terms, counted = steps.work((number,), as_dtype(out.dtype.compute)), steps.work((number,), int32)
-    arrays = [terms, counted, None, None]
+    terms, counts = steps.work((number,), as_dtype(out.dtype.compute)), steps.work((number,), int32)
+    arrays = [terms, counts, None, None]
     run_rows(steps, fn, (x, target), arrays, form, out.dtype, grid, groups, numbers, "pick_reduced")
     total = steps.work((1,), float64)
     steps.reducer(SUM, total, terms, (0,))
     if reduction == "mean":
         many = steps.work((1,), int64)
-        steps.reducer(SUM, many, counted, (0,))
+        steps.reducer(SUM, many, counts, (0,))
         steps.each(QUOTIENT, total, total, many)
     steps.copy(steps.outs[0], viewed(total, out.shape))
     return None
@@ -112,7 +113,7 @@ def pick_back(steps: CudaSteps, request: requests.PickBack) -> Launch | None:
     share = steps.work((1,), as_dtype(out.dtype.compute))
     steps.fill(share, 1)
     if reduction == "mean":
-        steps.each(QUOTIENT, share, share, counted(steps, target, ignore))
+        steps.each(QUOTIENT, share, share, viewed(counted(steps, ignored_rows(steps, target, ignore)), (1,)))
     heads, shares = dy.layout.expand(shape), Layout.contiguous((1,) * len(shape)).expand(shape)
     losses = without(out.layout, out.shape, len(shape))
     form, block, groups, numbers = plan_pick(
@@ -136,25 +137,6 @@ def run_rows(
     )  # fmt: skip
 
 
-def expect_targets(steps: Steps, ignore: int, classes: int) -> None:
-    """Add steps that end the launch if a class does not exist."""
-    target = steps.operands[-1]
-    ignored, index = steps.work(target.shape, bool_), steps.work(target.shape, int64)
-    steps.each(EQUAL, ignored, target, steps.constant(ignore, int64), compute=int64.compute)
-    steps.each(CHOSEN, index, ignored, steps.constant(0, int64), target)
-    expect_classes(steps, index, classes)
-
-
-def counted(steps: Steps, target: Value, ignore: int) -> Value:
-    """Return the number of rows that count, as a scalar."""
-    ignored, counts = steps.work(target.shape, bool_), steps.work(target.shape, int64)
-    total, dims = steps.work((1,) * len(target.shape), int64), range(len(target.shape))
-    steps.each(EQUAL, ignored, target, steps.constant(ignore, int64), compute=int64.compute)
-    steps.each(UNLESS, counts, steps.constant(1, int64), ignored)
-    steps.reducer(SUM, total, counts, dims)
-    return viewed(total, (1,))
-
-
 def group_along(fn: RowFn, n: int, width: int, number: int) -> tuple[int, int, int]:
     """Return lanes per group, groups per block, and loads per lane if registers can store a row, otherwise 0."""
     asked = {name for total in fn.totals for name in total.term.args}
@@ -175,16 +157,15 @@ def plan_rows(
 ) -> tuple[Form, Size, list[Any], dict[str, Any]]:
     """Return a kernel's form and block, its groups of numbers and the other numbers."""
     n, specs = out.shape[dim], (out, *operands)
-    dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in specs])
-    # A dim of one element may have any stride, so 1 is used.
-    steps = [x.layout.strides[dim] if n > 1 else 1 for x in specs]
-    number = prod(dims)
-    groups = list(zip(offsets, steps, strides, strict=True))
+    dims, groups = lines_of(specs, dim, out.shape)
+    if n == 1:  # a dim of one element may have any stride
+        groups = [(offset, 1, strides) for offset, _, strides in groups]
+    steps, number = [step for _, step, _ in groups], prod(dims)
     numbers = {"rows": number, "n": n, "value": bits(value, out.dtype.compute), "ignore": 0, "shape": dims}
     if steps[0] != 1:
         lanes, high = group_of(False, number, dims[-1] if dims else 1, n, 1)
         return Form(False, 0, 1, (False,) * len(specs)), (high, lanes, 1), groups, numbers
-    width, wide = widths(specs, steps, [[offset, *each] for offset, each in zip(offsets, strides, strict=True)], n)
+    width, wide = widths(specs, steps, [[offset, *strides] for offset, _, strides in groups], n)
     lanes, high, loads = group_along(fn, n, width, number)
     return Form(True, loads, width, wide), (lanes, high, 1), groups, numbers
 
@@ -204,9 +185,8 @@ def widths(
 
 
 def plan_pick(
-    fn: RowFn, losses: Layout, step: int, x: Spec, others: Sequence[Layout], ignore: int,
-    back: Spec | None = None,
-) -> tuple[Form, Size, list[Any], dict[str, Any]]:  # fmt: skip
+    fn: RowFn, losses: Layout, step: int, x: Spec, others: Sequence[Layout], ignore: int, back: Spec | None = None
+) -> tuple[Form, Size, list[Any], dict[str, Any]]:
     """Return the result of `plan_rows` for picked elements.
 
     The rows are in row-major order.

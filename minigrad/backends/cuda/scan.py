@@ -27,12 +27,11 @@ from minigrad.backends.cuda.family import CudaBackend, CudaSteps, by
 from minigrad.backends.cuda.reduction import spread_words
 from minigrad.backends.cuda.reduction_plans import power_above
 from minigrad.backends.cuda.runtime import THREADS
+from minigrad.backends.shared import lines_of
 from minigrad.backends.steps import Value
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype
-from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.plan import walk as walked
-from minigrad.core.plan import without
+from minigrad.core.dtype import as_dtype
+from minigrad.core.op import Spec
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.cuda.reduction import by_lanes, spread, wire
 from minigrad.kernels.cuda.target import CUDA
@@ -197,9 +196,7 @@ def extremes(in_0, in_1, out, N):
         inside = first + cuda.threadIdx.y < N.rows
         rest = first + cuda.threadIdx.y if inside else np.int64(0)
         length = N.n if inside else np.int64(0)
-        to = N.offset[0]
-        at = N.offset[1]
-        goal = N.offset[2]
+        to, at, goal = N.offset[0], N.offset[1], N.offset[2]
         walk(rest, N.shape, to=N.strides[0], at=N.strides[1], goal=N.strides[2])
         carry = np.int64(-1)
         tile = np.int64(0)
@@ -248,10 +245,9 @@ def accumulate(steps: CudaSteps, request: requests.Scan) -> None:
     (out,), operands = steps.outs, steps.operands
     reducer, compute, dim = request.reducer, request.compute, request.dim
     specs, identity = (out, *operands), neutral_text(reducer.identity, compute)
-    dims, strides, offsets = walked([without(x.layout, out.shape, dim) for x in specs])
-    moves, rows, n = [x.layout.strides[dim] for x in specs], prod(dims), out.shape[dim]
-    groups = list(zip(offsets, moves, strides, strict=True))
-    across = bool(dims) and strides[0][-1] == 1 and moves[0] != 1 and dims[-1] >= WARP and rows >= SIDE_BY_SIDE
+    dims, groups = lines_of(specs, dim, out.shape)
+    rows, n, (_, step, moves) = prod(dims), out.shape[dim], groups[0]
+    across = bool(dims) and moves[-1] == 1 and step != 1 and dims[-1] >= WARP and rows >= SIDE_BY_SIDE
     if across or reducer.combine is None or len(operands) > 1:
         steps.run(
             chain, *operands, out, words={"F": reducer.scalar, "IDENTITY": identity}, compute=compute, elements=rows,
@@ -289,21 +285,15 @@ def accumulate(steps: CudaSteps, request: requests.Scan) -> None:
 def running_extreme(steps: CudaSteps, request: requests.RunningExtreme) -> None:
     (*wanted, positions), (a,), better, dim = steps.outs, steps.operands, request.better, request.dim
     values = wanted[0] if wanted else steps.work(a.shape, a.dtype)
-    specs, n = (positions, a, values), positions.shape[dim]
-    dims, strides, offsets = walked([without(x.layout, positions.shape, dim) for x in specs])
-    groups = list(zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True))
-    rows = prod(dims)
+    dims, groups = lines_of((positions, a, values), dim, positions.shape)
+    n, rows = positions.shape[dim], prod(dims)
     lanes, units = group_along(n, EACH, rows)
     steps.run(
-        extremes, a, values, positions, words=Late(extreme_words, (better, a.dtype)), compute=a.dtype.compute,
+        extremes, a, values, positions, compute=a.dtype.compute,
+        words={"F": Late(scalar_macro, (better, a.dtype.compute, CUDA, True))},
         form=f"{better.name}_{{}}_running", grid=((steps.backend.blocks(rows, units), 1, 1), (lanes, units, 1)),
         groups=groups, rows=rows, n=n, block=n, blocks=1, shape=dims,
     )  # fmt: skip
-
-
-def extreme_words(better: ScalarFn, a: DType) -> dict[str, Any]:
-    """Return the words of `extremes`."""
-    return {"F": Macro(scalar_macro(better, a.compute, CUDA, True))}
 
 
 def group_along(n: int, each: int, rows: int) -> tuple[int, int]:

@@ -33,12 +33,10 @@ import numpy as np
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps, line
 from minigrad.backends.cuda.reduction_plans import power_above
 from minigrad.backends.cuda.runtime import THREADS
-from minigrad.backends.shared import serve_positions
+from minigrad.backends.shared import lines_of, serve_positions
 from minigrad.backends.steps import Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64, uint8, uint64
-from minigrad.core.plan import walk as walked
-from minigrad.core.plan import without
 from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.integer import key_words
 from minigrad.kernels.macros import keep_macro
@@ -106,16 +104,14 @@ def stow(keys, spots, held, carried, at, count):
                 spots[slot(at + k)] = carried[k]
 
 
-def leave(keys, spots, base, length, in_0, values, out, row, skip, p, N):
+def store_run(keys, spots, base, length, in_0, values, out, row, skip, p, N):
     """Store `length` words from `base` on.
 
     With LAST, their positions in a row are stored, after `skip` others; otherwise the words themselves, from p on.
     """
     if LAST:
         rest = row
-        to = N.offset[0]
-        at = N.offset[1]
-        goal = N.offset[2]
+        to, at, goal = N.offset[0], N.offset[1], N.offset[2]
         walk(rest, N.sizes, to=N.strides[0], at=N.strides[1], goal=N.strides[2])
     i = cuda.threadIdx.x
     while i < length:
@@ -167,7 +163,7 @@ def fetch(keys, spots, base, size, in_0, in_1, row, start, length, N):
 # and values; step is along the row.
 @loop(
     Fields("rows n tiles wanted made", "sizes[rank]", "offset step strides[rank]"),
-    helpers=(slot, fetch, together, stow, leave),
+    helpers=(slot, fetch, together, stow, store_run),
 )
 def runs(in_0, in_1, values, out, N):
     """Sort tiles, `blockDim.y` of them at a time in a block; in_1: the words of an earlier launch."""
@@ -205,7 +201,7 @@ def runs(in_0, in_1, values, out, N):
             cuda.syncthreads()
             run *= 2
         p = row * N.made + tile * N.wanted
-        leave(keys, spots, base, min(length, N.wanted), in_0, values, out, row, np.int64(0), p, N)
+        store_run(keys, spots, base, min(length, N.wanted), in_0, values, out, row, np.int64(0), p, N)
         # The next tile needs no barrier before it, because a thread overwrites only words that it has read itself.
         unit += np.int64(cuda.gridDim.x) * cuda.blockDim.y
 
@@ -232,7 +228,7 @@ def split(words, first, left, second, right, skip):
 # tiles.  The other numbers are as for `runs`.
 @loop(
     Fields("rows n length pairs tiles wanted made", "sizes[rank]", "offset step strides[rank]"),
-    helpers=(slot, split, together, stow, leave),
+    helpers=(slot, split, together, stow, store_run),
 )
 def merge(in_0, in_1, values, out, N):
     """Merge pairs of runs into one run each; a block merges a tile of a pair, whose bounds two searches find."""
@@ -278,7 +274,7 @@ def merge(in_0, in_1, values, out, N):
         cuda.syncthreads()
         stow(keys, spots, held, carried, own, left + right - own)
         cuda.syncthreads()
-        leave(keys, spots, 0, left + right, in_0, values, out, row, low, row * N.made + pair * N.wanted + low, N)
+        store_run(keys, spots, 0, left + right, in_0, values, out, row, low, row * N.made + pair * N.wanted + low, N)
         unit += cuda.gridDim.x
 
 
@@ -320,9 +316,7 @@ def order(steps: CudaSteps, request: requests.Sort, out: Value, values: Value | 
     """Add the steps that write the positions that sort the operand, and the sorted values if they are requested."""
     a, dim, descending = steps.operands[0], request.dim, request.descending
     n, wanted = a.shape[dim], out.shape[dim]
-    specs = (out, a, values or out)
-    dims, strides, offsets = walked([without(x.layout, a.shape, dim) for x in specs])
-    groups = list(zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True))
+    dims, groups = lines_of((out, a, values or out), dim, a.shape)
     rows, wide = prod(dims), a.dtype.itemsize > 4
     lanes = min(LANES, power_above(-(-n // EACH)))
     plan = list(stages(n, wanted, EACH * lanes))

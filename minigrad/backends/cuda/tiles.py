@@ -57,9 +57,7 @@ MMA_TILES = (
 )  # fmt: skip
 
 
-def tile_for(
-    rows: int, cols: int, matrices: int, length: int, itemsize: int, mma: bool, windows: bool = False
-) -> Tile:  # fmt: skip
+def tile_for(rows: int, cols: int, matrices: int, length: int, itemsize: int, mma: bool, windows: bool = False) -> Tile:
     """Return the largest tile that is mostly full and yields enough blocks; otherwise one that is mostly full.
 
     An inner dim of this length may be cut to get more blocks.
@@ -94,9 +92,9 @@ class Problem(Product):
     def copied(self) -> tuple[bool, bool]:
         """Return for both operands whether groups of eight neighbours are complete and begin at multiples of eight."""
         aligned = []
-        for k, (inner, outer, step) in enumerate([
-            ((self.ak, self.k), (self.am, self.m), self.a), ((self.bk, self.k), (self.bn, self.n), self.b),
-        ]):  # fmt: skip
+        for k, (inner, outer, step) in enumerate(
+            [((self.ak, self.k), (self.am, self.m), self.a), ((self.bk, self.k), (self.bn, self.n), self.b)]
+        ):
             near, far = (inner, outer) if self.along[k] else (outer, inner)
             others = [step, near[1], far[0], *self.steps[k]]
             aligned.append(near[0] == 1 and not any(number % GROUP for number in others))

@@ -1,11 +1,7 @@
 """Groups of channels: sums over the group, and functions of an element, its channel and its group."""
 
-# The bodies of scalar functions are data, which the specialiser reads; they have no type annotations.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from math import prod
 
@@ -15,29 +11,15 @@ from minigrad.backends.steps import Steps, Value, shortened, viewed
 from minigrad.core.dtype import as_dtype
 from minigrad.core.op import ScalarFn
 from minigrad.core.requests import GroupGradients, NormalizeGroups
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula
 
-
-def inverse_root(total, n, eps):
-    """Return 1 divided by the standard deviation of a group."""
-    return 1 / math.sqrt(total / n + eps)
-
-
-def normalized(deviation, scale, weight, bias):
-    """Return an element of the normalised result."""
-    return deviation * (scale * weight) + bias
-
-
-def gradient(g, deviation, scale, weight, plain, along, n):
-    """Return an element of the gradient.
-
-    plain: the sum of weight * g over the group.
-    along: the sum over the group of weight * g times the normalised element.
-    """
-    return scale * (weight * g - plain / n - deviation * scale * (along / n))
-
-
-INVERSE_ROOT, NORMALIZED, GRADIENT = scalar_of(inverse_root), scalar_of(normalized), scalar_of(gradient)
+INVERSE_ROOT = formula("inverse_root(total, n, eps)", "1 / math.sqrt(total / n + eps)")
+NORMALIZED = formula("normalized(deviation, scale, weight, bias)", "deviation * (scale * weight) + bias")
+# plain: the sum of weight * g over the group.  along: the sum of weight * g times the normalised element.
+GRADIENT = formula(
+    "gradient(g, deviation, scale, weight, plain, along, n)",
+    "scale * (weight * g - plain / n - deviation * scale * (along / n))",
+)
 
 
 class Grouped:

@@ -24,7 +24,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
 from minigrad.core.requests import AvgPool, Gather, GridGradients, MaxPool, PutBack, Resample, SampleGrid, Scatter
 from minigrad.core.shape import window_counts
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula, scalar_of
 
 
 @serves(Backend, MaxPool)
@@ -230,12 +230,8 @@ def side(position, corner, along):
     return (rest if beside != 0 else 1 - rest) * (2 * ahead - 1)
 
 
-def real(index, weight):
-    """Return the index of a tap, or -1 if its weight is nan."""
-    return index if weight == weight else -1
-
-
-TAP, SIDE, REAL = scalar_of(tap, results=2), scalar_of(side), scalar_of(real)
+TAP, SIDE = scalar_of(tap, results=2), scalar_of(side)
+REAL = formula("real(index, weight)", "index if weight == weight else -1")  # a weight of nan has no pixel
 
 
 class Grid:

@@ -9,7 +9,7 @@ import numpy as np
 from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import BLEND, DIFFERENCE, MEETING, NEGATIVE, PRODUCT, SUM, TOTAL
 from minigrad.backends.lowering.pooling import Windows
-from minigrad.backends.steps import Steps, Value, shortened, viewed, wide
+from minigrad.backends.steps import Steps, Value, shortened, split, viewed, wide
 from minigrad.core import requests
 from minigrad.core.dtype import as_dtype, bool_, float64, int64
 from minigrad.core.layout import Layout
@@ -50,11 +50,9 @@ def convolve(steps: Steps, request: requests.Convolve) -> None:
     shape = (y.shape[0], groups, y.shape[1] // groups, w.shape[1], *windows.spots, *windows.taps)
     ys, ws = spread(y, 1, groups, [3, *taps]), spread(w, 0, groups, [0, *spots])
     xs = spread(windows.pad(steps, x, dtype), 1, groups, [2]) if request.part != "input" else ys
-    pair, over = {
-        "output": ((xs, ws), [3, *taps]),
-        "input": ((ys, ws), [2]),
-        "weight": ((ys, xs), [0, *spots]),
-    }[request.part]
+    pair, over = {"output": ((xs, ws), [3, *taps]), "input": ((ys, ws), [2]), "weight": ((ys, xs), [0, *spots])}[
+        request.part
+    ]
     terms, total = steps.work(shape, dtype), steps.work(shortened(shape, over), dtype)
     steps.each(MEETING, terms, *pair, steps.constant(windows.positions >= 0, bool_))
     steps.reducer(SUM, total, terms, over)
@@ -72,15 +70,7 @@ def convolve(steps: Steps, request: requests.Convolve) -> None:
 
 def spread(value: Value, dim: int, groups: int, ones: Sequence[int]) -> Value:
     """Return a tensor with all dims of a convolution: channels in groups, and size 1 in dims that it does not have."""
-    return value.seen(with_ones(split(value.layout, dim, groups), ones))
-
-
-def split(layout: Layout, dim: int, groups: int) -> Layout:
-    """Split a dim of channels into two: the groups, and the channels in each."""
-    n = layout.shape[dim] // groups
-    shape = (*layout.shape[:dim], groups, n, *layout.shape[dim + 1 :])
-    step = layout.strides[dim]
-    return Layout.make(shape, (*layout.strides[:dim], step * n, step, *layout.strides[dim + 1 :]), layout.offset)
+    return value.seen(with_ones(split(value, dim, groups).layout, ones))
 
 
 def with_ones(layout: Layout, dims: Sequence[int]) -> Layout:

@@ -9,8 +9,6 @@
 
 from __future__ import annotations
 
-import math
-
 from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import TOTAL
 from minigrad.backends.steps import Steps, Value
@@ -18,45 +16,24 @@ from minigrad.core.dtype import float64, int64
 from minigrad.core.layout import Layout
 from minigrad.core.requests import Permutation, Random, Sort
 from minigrad.kernels import philox
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula, scalar_of
 
 ROUNDS = 10
 FACTORS, KEY_STEPS = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
 
 
-def low_word(x, step):
-    """Return the lower 32 bits of a sum."""
-    return (x + step) & 0xFFFFFFFF
-
-
-def high_word(x, step):
-    """Return the upper 32 bits plus a step."""
-    return ((x >> 32) + step) & 0xFFFFFFFF
-
-
-def product_low(word, factor):
-    """Return the lower half of a product of words."""
-    return (word * factor) & 0xFFFFFFFF
-
-
-def product_high(word, factor, other, key):
-    """Return the upper half of a product of words, mixed with another word and a key."""
-    return ((word * factor >> 32) & 0xFFFFFFFF) ^ other ^ key
-
-
-def short_bits(a):
-    """Return 24 random bits."""
-    return a >> 8
-
-
-def long_bits(a, b):
-    """Return 53 random bits of two words."""
-    return (a << 21) | (b >> 11)
-
-
-def above_zero(bits):
-    """Return bits + 1, so that no logarithm of 0 is taken."""
-    return bits + 1
+# The lower and the upper word of a 64-bit sum, and of a product; the upper word of a product is mixed with two others.
+LOW_WORD = formula("low_word(x, step)", "(x + step) & 0xFFFFFFFF")
+HIGH_WORD = formula("high_word(x, step)", "((x >> 32) + step) & 0xFFFFFFFF")
+PRODUCT_LOW = formula("product_low(word, factor)", "(word * factor) & 0xFFFFFFFF")
+PRODUCT_HIGH = formula("product_high(word, factor, other, key)", "((word * factor >> 32) & 0xFFFFFFFF) ^ other ^ key")
+SHORT_BITS = formula("short_bits(a)", "a >> 8")  # 24 random bits
+LONG_BITS = formula("long_bits(a, b)", "(a << 21) | (b >> 11)")  # 53 random bits of two words
+ABOVE_ZERO = formula("above_zero(bits)", "bits + 1")  # so that no logarithm of 0 is taken
+ROOT = "mean + deviation * math.sqrt(-2 * math.log(radius * unit))"
+# The two numbers of the Box-Muller method.
+NORMAL = formula("normal(radius, turn, unit, angle, mean, deviation)", f"{ROOT} * math.cos(turn * angle)")
+NORMAL_TOO = formula("normal_too(radius, turn, unit, angle, mean, deviation)", f"{ROOT} * math.sin(turn * angle)")
 
 
 def scaled(a, b, low, span):
@@ -76,27 +53,7 @@ def uniform(bits, unit, low, span, last):
     return last if last < y else y
 
 
-def normal(radius, turn, unit, angle, mean, deviation):
-    """Return the first number of the Box-Muller method."""
-    return mean + deviation * math.sqrt(-2 * math.log(radius * unit)) * math.cos(turn * angle)
-
-
-def normal_too(radius, turn, unit, angle, mean, deviation):
-    """Return the second number of the Box-Muller method."""
-    return mean + deviation * math.sqrt(-2 * math.log(radius * unit)) * math.sin(turn * angle)
-
-
-LOW_WORD = scalar_of(low_word)
-HIGH_WORD = scalar_of(high_word)
-PRODUCT_LOW = scalar_of(product_low)
-PRODUCT_HIGH = scalar_of(product_high)
-SHORT_BITS = scalar_of(short_bits)
-LONG_BITS = scalar_of(long_bits)
-ABOVE_ZERO = scalar_of(above_zero)
-SCALED = scalar_of(scaled)
-UNIFORM = scalar_of(uniform)
-NORMAL = scalar_of(normal)
-NORMAL_TOO = scalar_of(normal_too)
+SCALED, UNIFORM = scalar_of(scaled), scalar_of(uniform)
 
 
 @serves(Backend, Random)

@@ -56,13 +56,9 @@ def pick(steps: Steps, request: Pick) -> None:
     (out,), (x, target, *weight) = steps.outs, steps.operands
     dtype, last = as_dtype(out.dtype.compute), len(x.shape) - 1
     totals = totals_of(steps, request.fn, [x], last, dtype, 0.0)
-    kept = (*x.shape[:-1], 1)
-    ignored, index = steps.work(kept, bool_), steps.work(kept, int64)
+    ignored, index = classes_of(steps, target.seen(target.layout.unsqueeze(-1)), request.ignore, x.shape[-1])
+    kept = index.shape
     element, loss = steps.work(kept, x.dtype), steps.work(kept, dtype)
-    named = target.seen(target.layout.unsqueeze(-1))
-    steps.each(functions.EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
-    steps.each(functions.CHOSEN, index, ignored, steps.constant(0, int64), named)
-    expect_classes(steps, index, x.shape[-1])
     steps.ask(Gather(last), element, x, index)
     assert request.fn.result is not None
     of_row(steps, request.fn.result, loss, [element, *totals], request.fn)
@@ -86,16 +82,12 @@ def unpick(steps: Steps, request: Unpick) -> None:
     """Add minus the incoming gradients, times the weights of their classes, into zeros."""
     (out,), (dy, target, *weight) = steps.outs, steps.operands
     dtype, last = as_dtype(out.dtype.compute), len(out.shape) - 1
-    kept = (*out.shape[:-1], 1)
-    ignored, index, value = steps.work(kept, bool_), steps.work(kept, int64), steps.work(kept, dtype)
-    named, zero = target.seen(target.layout.unsqueeze(-1)), steps.constant(0, out.dtype)
-    steps.each(functions.EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
-    steps.each(functions.CHOSEN, index, ignored, steps.constant(0, int64), named)
-    expect_classes(steps, index, out.shape[-1])
+    ignored, index = classes_of(steps, target.seen(target.layout.unsqueeze(-1)), request.ignore, out.shape[-1])
+    value, zero = steps.work(index.shape, dtype), steps.constant(0, out.dtype)
     share = shares_of(steps, weight[0], index, ignored, out.shape, dtype) if weight else None
     scale = steps.constant(1.0, float64)
     if request.reduction == "mean":
-        total = steps.work((1,) * len(kept), float64)
+        total = steps.work((1,) * len(index.shape), float64)
         steps.each(functions.QUOTIENT, total, scale, counted(steps, ignored) if share is None else summed(steps, share))
         scale = total
     heads = dy.seen(dy.layout.expand(target.shape).unsqueeze(-1))
@@ -120,12 +112,25 @@ def summed(steps: Steps, share: Value) -> Value:
     return total
 
 
-def expect_classes(steps: Steps, index: Value, classes: int) -> None:
-    """Add steps that end the launch if a class does not exist. index: the classes, 0 for an ignored one."""
+def ignored_rows(steps: Steps, target: Value, ignore: int) -> Value:
+    """Return whether the class of each row is the index that stands for no class."""
+    ignored = steps.work(target.shape, bool_)
+    steps.each(functions.EQUAL, ignored, target, steps.constant(ignore, int64), compute=int64.compute)
+    return ignored
+
+
+def classes_of(steps: Steps, target: Value, ignore: int, classes: int) -> tuple[Value, Value]:
+    """Return whether each row is ignored, and its class, which is 0 for an ignored row.
+
+    The launch ends here if a class does not exist.
+    """
+    ignored, index = ignored_rows(steps, target, ignore), steps.work(target.shape, int64)
+    steps.each(functions.CHOSEN, index, ignored, steps.constant(0, int64), target)
     if index.layout.numel:
         bounds = steps.work((2,), int64)
         steps.ask(Bounds(), bounds, index)
         steps.check(bounds, 0, classes - 1)
+    return ignored, index
 
 
 def counted(steps: Steps, ignored: Value) -> Value:
@@ -144,8 +149,8 @@ def pick_back(steps: Steps, request: PickBack) -> None:
     dtype, last = as_dtype(out.dtype.compute), len(x.shape) - 1
     totals = totals_of(steps, request.fn, [x], last, dtype, 0.0)
     named = target.seen(target.layout.unsqueeze(-1))
-    ignored, hit, result = steps.work((*x.shape[:-1], 1), bool_), steps.work(x.shape, bool_), steps.work(x.shape, dtype)
-    steps.each(functions.EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
+    ignored = ignored_rows(steps, named, request.ignore)
+    hit, result = steps.work(x.shape, bool_), steps.work(x.shape, dtype)
     steps.each(functions.EQUAL, hit, named, steps.positions(x.shape[-1], last + 1, last), compute=int64.compute)
     assert request.fn.result is not None
     of_row(steps, request.fn.result, result, [x, *totals], request.fn)

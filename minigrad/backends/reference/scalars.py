@@ -194,8 +194,7 @@ def complex_power(a: Any, b: Any) -> Any:
     return np.exp(b * np.log(a))
 
 
-COMPLEX = {"logistic": logistic_of_complex, "pow": complex_power, "expm1": expm1_of_complex,
-           "log1p": log1p_of_complex}  # fmt: skip
+COMPLEX = {"logistic": logistic_of_complex, "pow": complex_power, "expm1": expm1_of_complex, "log1p": log1p_of_complex}
 
 
 @lru_cache(2048)

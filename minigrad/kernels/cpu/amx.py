@@ -184,7 +184,7 @@ def _add_block(typingctx, a, at, step, pitch, b, bt, depth, sums, to, more):  # 
 
 def _store_block(  # type: ignore[no-untyped-def]
     typingctx, sums, at, c, ca, cm, out, to, pitch, h, w, alpha, beta, more
-):  # fmt: skip
+):
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
         block, added, target = (builder.gep(pointer(context, builder, sig, args, k), [args[k + 1]]) for k in (0, 2, 5))
         cm, pitch, h, w, more = (args[k] for k in (4, 7, 8, 9, 12))

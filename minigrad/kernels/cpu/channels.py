@@ -129,9 +129,7 @@ def multiply_panels(image, panels, table, n, results, begin, pitch, N, g, phase,
                 depth = N.length[k]
                 h = min(MR, n - i)
                 left = N.from_pixel[k]
-                by_rows(
-                    image, left, rows, 1, panels, right, NR, read, results, z, pitch, depth, h, read, T(1), more
-                )  # fmt: skip
+                by_rows(image, left, rows, 1, panels, right, NR, read, results, z, pitch, depth, h, read, T(1), more)
 
 
 def multiply_lanes(image, weights, table, n, results, begin, pitch, N, phase, added):  # type: ignore[no-untyped-def]
@@ -215,11 +213,7 @@ def convolve_last(x, panels, w, bias, out, N):  # type: ignore[no-untyped-def]
         scatter_last(results, wide, out, N, z, b0, b1, b2, c0, c1, c2, high - low)
     if DEPTHWISE:
         leave(weights)
-    leave(added)
-    leave(results)
-    leave(lines)
-    leave(image)
-    leave(table)
+    leave(added, results, lines, image, table)
 
 
 def multiply_outputs(y, at, image, table, n, slabs, slab, N, added):  # type: ignore[no-untyped-def]
@@ -294,6 +288,4 @@ def convolve_last_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
                 multiply_outputs(y, at, image, table, n, slabs, task * N.outs * N.channels * N.taps, N, part > start)
     if DEPTHWISE:
         leave(turned)
-    leave(lines)
-    leave(image)
-    leave(table)
+    leave(lines, image, table)

@@ -53,14 +53,11 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
 
     A task is one block of outputs, or some panels of its output channels.
     """
-    M = N.outs
-    C = N.ins
-    added = N.biased
+    M, C, added = N.outs, N.ins, N.biased
     K = C * N.taps + added
     tall = (M + MR - 1) // MR
     parts = (tall + N.share - 1) // N.share
-    P1 = N.slots1
-    P2 = N.slots2
+    P1, P2 = N.slots1, N.slots2
     size = C * N.phases0 * N.phases1 * N.phases2 * N.slots0 * P1 * P2
     by_row = N.by_row > 0
     unfolded = N.unfolded > 0
@@ -136,9 +133,7 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
                             if y1 == P1:
                                 y1 = 0
                                 y0 += 1
-    leave(edge)
-    leave(patches)
-    leave(image)
+    leave(edge, patches, image)
 
 
 @loop(CONV, results=1, helpers=(block_of, gather, count_blocks, transpose_copy), imports=tiles, words=RUNS)
@@ -147,16 +142,14 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
 
     A task is a chunk of the images and blocks of a group; it sums into its own slab.
     """
-    M = N.outs
-    C = N.ins
+    M, C = N.outs, N.ins
     K = C * N.taps
     across = (M + NR - 1) // NR
     pitch = across * NR
     parts = N.images * count_blocks(N)
     chunks = N.share
     share = (parts + chunks - 1) // chunks
-    P1 = N.slots1
-    P2 = N.slots2
+    P1, P2 = N.slots1, N.slots2
     size = C * N.phases0 * N.phases1 * N.phases2 * N.slots0 * P1 * P2
     image = workspace(size, T)
     turned = workspace(N.block0 * N.block1 * N.block2 * pitch, T)
@@ -191,8 +184,7 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
                             q = (o0 * P1 + o1) * P2
                             more = part > start or o0 > 0 or o1 > 0
                             by_rows(image, q, runs, 1, turned, to, NR, read, slabs, z, pitch, c2, h, read, T(1), more)
-    leave(turned)
-    leave(image)
+    leave(turned, image)
 
 
 def add_run(sums, weight, image, run, n):  # type: ignore[no-untyped-def]
@@ -217,8 +209,7 @@ def correlate_few(x, w, bias, out, N):  # type: ignore[no-untyped-def]
 
     The outputs of a block are one run of sums, to which a run of the image is added for every channel and tap.
     """
-    P1 = N.slots1
-    P2 = N.slots2
+    P1, P2 = N.slots1, N.slots2
     image = workspace(N.ins * N.phases0 * N.phases1 * N.phases2 * N.slots0 * P1 * P2, T)
     total = workspace(N.slots0 * P1 * P2, T)
     for task in range(first, last):
@@ -247,8 +238,7 @@ def correlate_few(x, w, bias, out, N):  # type: ignore[no-untyped-def]
                     else:
                         for u in range(c2):
                             out[np.uint64(to + u * N.y2)] = total[np.uint64(row + u)]
-    leave(total)
-    leave(image)
+    leave(total, image)
 
 
 @loop(
@@ -264,8 +254,7 @@ def correlate_weight_few(x, y, slabs, N):  # type: ignore[no-untyped-def]
     pitch = (N.outs + NR - 1) // NR * NR
     parts = N.images * count_blocks(N)
     share = (parts + N.share - 1) // N.share
-    P1 = N.slots1
-    P2 = N.slots2
+    P1, P2 = N.slots1, N.slots2
     image = workspace(N.ins * N.phases0 * N.phases1 * N.phases2 * N.slots0 * P1 * P2, T)
     spread = workspace(N.slots0 * P1 * P2, T)
     for task in range(first, last):
@@ -302,5 +291,4 @@ def correlate_weight_few(x, y, slabs, N):  # type: ignore[no-untyped-def]
                             if row // P2 % P1 < c1:
                                 value = T(value + dot(spread[row : row + c2], image, begin + row, c2))
                     slab[k * pitch + m] = T(slab[k * pitch + m] + value)
-    leave(spread)
-    leave(image)
+    leave(spread, image)

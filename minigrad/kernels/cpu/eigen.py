@@ -342,11 +342,4 @@ def eigenvectors(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
             values[N.offset[0] + task * n + k] = value * size if done else T(np.nan)
             if done:
                 normalised(vectors[to : to + n * n], n, k, real)
-    leave(x)
-    leave(q)
-    leave(y)
-    leave(u)
-    leave(v)
-    leave(w)
-    leave(cosines)
-    leave(scales)
+    leave(x, q, y, u, v, w, cosines, scales)

@@ -52,8 +52,7 @@ DENSE = Fields("n chunk", each="offset")
 @loop(DENSE)
 def dense(in_K, out, N):  # type: ignore[no-untyped-def]
     """Compute a run of n elements.  A task is a chunk of the run."""
-    n = N.n
-    chunk = N.chunk
+    n, chunk = N.n, N.chunk
     for c in range(first, last):
         lo = c * chunk
         count = min(chunk, n - lo)
@@ -75,12 +74,7 @@ def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
 
     A unit is one block of a row.  A task is a chunk of units.
     """
-    rank = N.rank
-    cols = N.cols
-    block = N.block
-    blocks = N.blocks
-    units = N.units
-    chunk = N.chunk
+    rank, cols, block, blocks, units, chunk = N.rank, N.cols, N.block, N.blocks, N.units, N.chunk
     if LOOSE:
         far_R = N.step[R]
         step_K = N.step[K + RESULTS]
@@ -159,10 +153,7 @@ def tiled(in_K, out, N):  # type: ignore[no-untyped-def]
     A unit is a strip of `tall` rows; a task is a chunk of units.  The operand is read in tiles of `wide` columns, so
     that each of its cache lines is used `tall` times while it is in the cache.
     """
-    rows = N.rows
-    cols = N.cols
-    wide = N.wide
-    row = N.row[0]
+    rows, cols, wide, row = N.rows, N.cols, N.wide, N.row[0]
     row_K = N.row[K + 1]
     col_K = N.col[K + 1]
     for c in range(first, last):
@@ -188,8 +179,7 @@ def tiled_copy(in_0, out, N):  # type: ignore[no-untyped-def]
 
     Every strip and tile with SIDE rows or columns before its end has at least SIDE, so that squares cover it.
     """
-    rows = N.rows
-    cols = N.cols
+    rows, cols = N.rows, N.cols
     for c in range(first, last):
         for unit in range(c * N.chunk, min(N.units, (c + 1) * N.chunk)):
             position = unit // N.strips

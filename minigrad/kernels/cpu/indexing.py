@@ -34,20 +34,9 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
     size, axis: the length and the step of the indexed dim of a; the other steps of a for this dim are 0.  The groups
     are those of out, a and index; col and row are steps.
     """
-    blocks = N.blocks
-    block = N.block
-    cols = N.cols
-    strips = N.strips
-    strip = N.strip
-    rows = N.rows
-    size = N.size
-    axis = N.axis
-    to_col = N.col[0]
-    to_row = N.row[0]
-    a_col = N.col[1]
-    a_row = N.row[1]
-    index_col = N.col[2]
-    index_row = N.row[2]
+    blocks, block, cols, strips, strip, rows = N.blocks, N.block, N.cols, N.strips, N.strip, N.rows
+    size, axis, to_col, to_row, a_col, a_row = N.size, N.axis, N.col[0], N.row[0], N.col[1], N.row[1]
+    index_col, index_row = N.col[2], N.row[2]
     if DENSE:
         positions = workspace(block, np.uint64)
     for unit in range(first, last):
@@ -120,19 +109,11 @@ def scatter_lines(a, src, index, out, N):  # type: ignore[no-untyped-def]
     indexed dim.  axis, step, src_step, index_step: its strides in out, a, src and index.  The groups are those of out,
     a, src and index, without this dim.
     """
-    count = N.count
-    size = N.size
-    axis = N.axis
-    step = N.step
-    src_step = N.src_step
-    index_step = N.index_step
+    count, size, axis, step, src_step, index_step = N.count, N.size, N.axis, N.step, N.src_step, N.index_step
     top = np.uint64(size)  # as an unsigned integer, a negative position is also above `top`
     for unit in range(first, last):
         rest = np.int64(unit)
-        to = N.offset[0]
-        pa = N.offset[1]
-        px = N.offset[2]
-        pi = N.offset[3]
+        to, pa, px, pi = N.offset[0], N.offset[1], N.offset[2], N.offset[3]
         walk(rest, N.sizes, to=N.strides[0], pa=N.strides[1], px=N.strides[2], pi=N.strides[3])
         if N.fresh:
             if axis == 1 and step == 0:
@@ -181,15 +162,8 @@ def scatter_columns(src, index, out, N):  # type: ignore[no-untyped-def]
     size, axis: the length and the stride of the indexed dim of out.  src_step, index_step: the steps along the indices.
     The groups are those of out, src and index, without this dim; col is the step from column to column.
     """
-    blocks = N.blocks
-    cols = N.cols
-    size = N.size
-    axis = N.axis
-    src_step = N.src_step
-    index_step = N.index_step
-    to_col = N.col[0]
-    src_col = N.col[1]
-    index_col = N.col[2]
+    blocks, cols, size, axis, src_step, index_step = N.blocks, N.cols, N.size, N.axis, N.src_step, N.index_step
+    to_col, src_col, index_col = N.col[0], N.col[1], N.col[2]
     for unit in range(first, last):
         rest = unit // blocks
         left = (unit - rest * blocks) * N.block

@@ -74,18 +74,8 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
     mode: 0 for out = alpha * product, 1 to add the product to out, 2 to add beta * c.  If the inner dim is divided, out
     has a matrix for each piece, and `add_pieces` combines them.
     """
-    rows = N.rows
-    cols = N.cols
-    length = N.length
-    high = N.high
-    wide = N.wide
-    deep = N.deep
-    part = N.part
-    lift = N.lift
-    am = N.am
-    ak = N.ak
-    bk = N.bk
-    mode = N.mode
+    rows, cols, length, high, wide, deep, part = N.rows, N.cols, N.length, N.high, N.wide, N.deep, N.part
+    lift, am, ak, bk, mode = N.lift, N.am, N.ak, N.bk, N.mode
     alpha = FACTOR(N.alpha)
     beta = FACTOR(N.beta)
     ahead = N.ahead
@@ -105,9 +95,7 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
         i1 = min(rows, i0 + high)
         j1 = min(cols, j0 + wide)
         pace = max(1, NR * MR // (i1 - i0))  # the tiles of a panel together request the next panel
-        pa = N.a
-        pb = N.b
-        pc = N.c
+        pa, pb, pc = N.a, N.b, N.c
         rest = batch
         walk(rest, N.sizes, pa=N.a_steps, pb=N.b_steps, pc=N.c_steps)
         z = N.to + batch * rows * cols + piece * whole
@@ -162,8 +150,7 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
                 for i in range(i1 - i0):
                     row[i] = T(row[i] + beta * c[pc + (i0 + i) * N.cm + j * N.cn])
         FOLLOW()
-    leave(panels)
-    leave(transposed)
+    leave(panels, transposed)
 
 
 def follow():  # type: ignore[no-untyped-def]
@@ -208,11 +195,7 @@ def pack(source, panels, N):  # type: ignore[no-untyped-def]
     row, and each row may be on another page of memory, so copying row by row is faster then.  b, bn, bk: offset of the
     source, its steps from column to column and from k to k.
     """
-    cols = N.cols
-    length = N.length
-    step = N.bn
-    deep = N.bk
-    tall = N.tall
+    cols, length, step, deep, tall = N.cols, N.length, N.bn, N.bk, N.tall
     across = (cols + WIDTH - 1) // WIDTH
     parts = (length + tall - 1) // tall if tall else across
     for task in range(first, last):
@@ -260,13 +243,7 @@ def vector(matrix, x, out, N):  # type: ignore[no-untyped-def]
     matrix, sm, sk: offset of the matrix, its steps along out and along x.  x, step: offset and step of x.  If x is
     divided, out has a result for each piece, as in `multiply`.
     """
-    rows = N.rows
-    length = N.length
-    high = N.high
-    deep = N.deep
-    sm = N.sm
-    sk = N.sk
-    step = N.step
+    rows, length, high, deep, sm, sk, step = N.rows, N.length, N.high, N.deep, N.sm, N.sk, N.step
     down = (rows + high - 1) // high
     pieces = (length + deep - 1) // deep
     spare = workspace(deep if step != 1 else 0, T)
@@ -325,9 +302,7 @@ def add_pieces(pieces, c, out, N):  # type: ignore[no-untyped-def]
 
     to: offset of out.  c, cm, cn: offset of c, its steps along rows and columns.
     """
-    rows = N.rows
-    cols = N.cols
-    mode = N.mode
+    rows, cols, mode = N.rows, N.cols, N.mode
     alpha = FACTOR(N.alpha)
     beta = FACTOR(N.beta)
     whole = N.batches * rows * cols
@@ -377,9 +352,7 @@ def less(z, rows, start, n, f):  # type: ignore[no-untyped-def]
 )
 def pack_pairs(source, panels, N):  # type: ignore[no-untyped-def]
     """Copy a matrix into panels of WIDTH columns, with zeros beyond the last column and row.  A task is one panel."""
-    cols = N.cols
-    step = N.bn
-    deep = N.bk
+    cols, step, deep = N.cols, N.bn, N.bk
     whole = N.length // 2
     words = (N.length + 1) // 2
     across = (cols + WIDTH - 1) // WIDTH

@@ -30,11 +30,7 @@ def search(x, N, at, tables, line, best, taps, where):  # type: ignore[no-untype
     which would be unpredictable.  Up to `ROUND` more elements than there are outputs are compared, so that every vector
     is complete.
     """
-    O1 = N.out1
-    O2 = N.out2
-    M0 = N.window0
-    M1 = N.window1
-    M2 = N.window2
+    O1, O2, M0, M1, M2 = N.out1, N.out2, N.window0, N.window1, N.window2
     step = N.stride2 * N.x2
     outputs = N.out0 * O1 * O2
     whole = (outputs + ROUND - 1) // ROUND * ROUND
@@ -125,10 +121,7 @@ def max_pool_indices(x, out, positions, tables, N):  # type: ignore[no-untyped-d
                 out[to + o] = STORE(best[o])
                 positions[to + o] = p + offsets[taps[o]] if taps[o] >= 0 else 0
                 p += N.stride2
-    leave(where)
-    leave(taps)
-    leave(best)
-    leave(line)
+    leave(where, taps, best, line)
 
 
 @loop(POOL, loads=2, results=1, helpers=(starts, search, corner), words=SEARCHES)
@@ -149,10 +142,7 @@ def max_pool_pick(h, x, out, tables, N):  # type: ignore[no-untyped-def]
                 i0 = p // N.size2 // N.size1
                 v = LOAD_0(h[ph + i0 * N.y0 + i1 * N.y1 + i2 * N.y2])
             out[N.to + plane * outputs + o] = STORE(v)
-    leave(where)
-    leave(taps)
-    leave(best)
-    leave(line)
+    leave(where, taps, best, line)
 
 
 @loop(POOL, loads=2, results=1, helpers=(starts, search), words=SEARCHES)
@@ -182,8 +172,4 @@ def max_pool_back(g, x, out, tables, N):  # type: ignore[no-untyped-def]
         dense = out[N.to + plane * whole : N.to + (plane + 1) * whole]
         for j in range(whole):
             dense[j] = STORE(sums[j])
-    leave(where)
-    leave(sums)
-    leave(taps)
-    leave(best)
-    leave(line)
+    leave(where, sums, taps, best, line)

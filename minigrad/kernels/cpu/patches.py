@@ -49,11 +49,7 @@ def gather(x, image, N, n, g, b0, b1, b2):  # type: ignore[no-untyped-def]
     l0 = b0 * N.stride0 + N.low0
     l1 = b1 * N.stride1 + N.low1
     l2 = b2 * N.stride2 + N.low2
-    P0 = N.slots0
-    P1 = N.slots1
-    P2 = N.slots2
-    step = N.stride2
-    deep = N.x2
+    P0, P1, P2, step, deep = N.slots0, N.slots1, N.slots2, N.stride2, N.x2
     to = 0
     for c in range(N.ins):
         pc = at + c * N.x_channel
@@ -97,8 +93,7 @@ def unfold(image, patches, N, c0, c1, c2):  # type: ignore[no-untyped-def]
     It copies whole vectors: the next row of outputs overwrites what was copied beyond the end of a row.
     """
     K = N.ins * N.taps
-    rows = N.slots1
-    pitch = N.slots2
+    rows, pitch = N.slots1, N.slots2
     size = c0 * c1 * c2
     for j in range(size * N.biased):
         patches[np.uint64(j)] = T(1)

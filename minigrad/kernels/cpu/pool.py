@@ -42,12 +42,7 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
 
     With MEAN, it is the sum of the window's elements times the reciprocal of their count.
     """
-    O0 = N.out0
-    O1 = N.out1
-    O2 = N.out2
-    S2 = N.size2
-    step = N.stride2
-    pad = N.pad2
+    O0, O1, O2, S2, step, pad = N.out0, N.out1, N.out2, N.size2, N.stride2, N.pad2
     if N.narrow:
         # The order of the additions is the same as below: the rows of a window first, then its columns.
         whole = O0 * O1 * O2
@@ -79,9 +74,7 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
             dense = out[to : to + whole]
             for o in range(whole):
                 dense[o] = STORE(FINISH(best[o], scale, every))
-        leave(where)
-        leave(best)
-        leave(joined)
+        leave(where, best, joined)
         return
     rows = N.rows
     parts = (O1 + rows - 1) // rows
@@ -132,19 +125,13 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
                 scale = T(counts[o0] * counts[O0 + o1])
             for j in range(O2):
                 row[j] = STORE(FINISH(held[j], scale, share[j]))
-    leave(held)
-    leave(line)
+    leave(held, line)
 
 
 @loop(POOL, loads=1, results=1, helpers=(starts,))
 def avg_pool_back(g, out, counts, N):  # type: ignore[no-untyped-def]
     """out = 0; then each g[n, c, o] times the reciprocal of its window's count is added to the whole window."""
-    O0 = N.out0
-    O1 = N.out1
-    O2 = N.out2
-    S2 = N.size2
-    step = N.stride2
-    pad = N.pad2
+    O0, O1, O2, S2, step, pad = N.out0, N.out1, N.out2, N.size2, N.stride2, N.pad2
     whole = N.size0 * N.size1 * S2
     sums = workspace(whole, T)
     if N.narrow:
@@ -173,9 +160,7 @@ def avg_pool_back(g, out, counts, N):  # type: ignore[no-untyped-def]
             dense = out[N.to + plane * whole : N.to + (plane + 1) * whole]
             for j in range(whole):
                 dense[j] = STORE(sums[j])
-        leave(where)
-        leave(shares)
-        leave(sums)
+        leave(where, shares, sums)
         return
     size = max(S2 + pad, (O2 - 1) * step + N.window2)
     line = workspace(size, T)
@@ -209,6 +194,4 @@ def avg_pool_back(g, out, counts, N):  # type: ignore[no-untyped-def]
         row = out[N.to + plane * whole : N.to + (plane + 1) * whole]
         for j in range(whole):
             row[j] = STORE(sums[j])
-    leave(spread)
-    leave(line)
-    leave(sums)
+    leave(spread, line, sums)

@@ -61,8 +61,7 @@ def across(in_K, values, out, N):  # type: ignore[no-untyped-def]
 
     A row of outputs has its best values and their positions side by side.
     """
-    cols = N.col_block
-    step_K = N.col_step
+    cols, step_K = N.col_block, N.col_step
     size = N.piece * N.block
     best = workspace(cols, T)
     winner = workspace(cols, np.int64)
@@ -93,8 +92,7 @@ def across(in_K, values, out, N):  # type: ignore[no-untyped-def]
             for j in range(count):
                 out[to + j * N.to_step] = winner[j]
                 KEEP(to + j * N.to_step, in_0[base + winner[j] * N.row_step + j * step_0])
-    leave(best)
-    leave(winner)
+    leave(best, winner)
 
 
 @loop(CHOOSE)
@@ -106,9 +104,7 @@ def choose(in_K, values, out, N):  # type: ignore[no-untyped-def]
     """
     for o in range(N.outputs):
         rest = o
-        at = N.offset
-        piece = N.piece
-        to = N.to
+        at, piece, to = N.offset, N.piece, N.to
         walk(rest, N.sizes, at=N.steps, piece=N.piece_steps, to=N.to_steps)
         winner = in_1[piece]
         for p in range(1, N.pieces):

@@ -127,9 +127,7 @@ def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
     A task is a piece, which is reduced into `width` lanes.  If there are several pieces, `work` stores their lanes
     until the end.
     """
-    n = N.n
-    cols = N.cols
-    width = N.width
+    n, cols, width = N.n, N.cols, N.width
     alone = N.pieces == 1
     lanes = workspace(width, T) if alone else work
     for p in range(first, last):
@@ -190,16 +188,14 @@ def join_pieces():  # type: ignore[no-untyped-def]
 @loop(WALK, helpers=(stretch,))
 def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
     """Reduce one stretch of neighbours per output, with `stretch`."""
-    kept = N.kept
-    rows = N.rows
+    kept, rows = N.kept, N.rows
     # Numbers that each row needs are read once: the compiler cannot know that a store to `out` does not change them.
     one = T(N.one)
     count = N.count
     step = N.steps[0] if kept > 0 else 0
     to_step = N.to_steps[0] if kept > 0 else 0
     for t in range(first, last):
-        begin = N.offset
-        begin_to = N.to
+        begin, begin_to = N.offset, N.to
         for g in range(t * N.chunk, min(N.groups, (t + 1) * N.chunk)):
             position = g
             base = begin
@@ -218,8 +214,7 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
 @loop(WALK, helpers=(stretch,))
 def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]
     """Reduce along memory, as `along`, for elements with a step of 1, with `stretch`."""
-    rows = N.rows
-    block = N.block
+    rows, block = N.rows, N.block
     for t in range(first, last):
         c = t // N.pieces
         p = t - c * N.pieces
@@ -244,9 +239,7 @@ def along(in_K, out, N):  # type: ignore[no-untyped-def]
 
     A group is one output; a unit is one block of one stretch that the output reduces.
     """
-    rows = N.rows
-    block = N.block
-    step = N.row_step
+    rows, block, step = N.rows, N.block, N.row_step
     width = min(LANES, (block + 7) // 8 * 8)
     acc = workspace(LANES, T)
     for t in range(first, last):
@@ -285,9 +278,7 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
 
     If a sum overflows in a SHORT row, the row is computed again, element by element.
     """
-    cols = N.col_block
-    step = N.col_step
-    members = N.count
+    cols, step, members = N.col_block, N.col_step, N.count
     acc = workspace(cols, ACC)
     for t in range(first, last):
         c = t // N.pieces

@@ -145,8 +145,7 @@ def finished():  # type: ignore[no-untyped-def]
 @loop(ROWS)
 def rows(in_K, out, N):  # type: ignore[no-untyped-def]
     """Compute the rows of a chunk per task.  Chunks have their own sums down the columns, which the end adds up."""
-    n = N.n
-    rank = N.rank
+    n, rank = N.n, N.rank
     value = np.int64(N.value).view(np.float64)
     WORKSPACES()
     line = N.shape[rank - 1] if rank > 0 else 1

@@ -50,7 +50,7 @@ def moving_header() -> str:
 
 def tile_header(
     dtype: DType, *functions: Callable[..., Any], width: str = "NR", paired: bool = False, wide: bool = False
-) -> str:  # fmt: skip
+) -> str:
     """Return the lines that define the shape of the tile, and everything else that a kernel's functions read.
 
     This can be the tile itself in three forms, transposed squares, and the width and the rows of the panels that `pack`

@@ -44,7 +44,7 @@ class NextTiles(NamedTuple):
 
 def register_tile(
     dtype: str, lanes: int, rows: int, vectors: int, by: str = "", paired: bool = False, far: bool = False
-) -> Callable[..., None]:  # fmt: skip
+) -> Callable[..., None]:
     """Return the function tile(a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add, ahead=0, ...).
 
     It computes c = alpha * a @ b, or c + alpha * a @ b with `add`, on the first `h` rows and `w` columns of a tile.
@@ -89,7 +89,7 @@ def register_tile(
     @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
     def tile(  # type: ignore[no-untyped-def]
         typingctx, a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add, ahead=0, later=0, pace=0
-    ):  # fmt: skip
+    ):
         pair = types.Tuple((types.int64[::1], types.intp))
         return typed(a, pair if by == "rows" else types.intp, b, pair if by == "depth" else types.intp, c), codegen
 

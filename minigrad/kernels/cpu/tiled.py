@@ -38,8 +38,7 @@ def pack_tiles(source, panels, N):  # type: ignore[no-untyped-def]
     whole rows of the source are read.  b, across, along: offset of the source, its steps across the panels and along
     the inner dim; one of them is 1.  left: whether the tiles are those of a left operand.
     """
-    across = N.across
-    along = N.along
+    across, along = N.across, N.along
     left = N.left != 0
     deep = (N.length + SIDE - 1) // SIDE
     high = (N.cols + SIDE - 1) // SIDE
@@ -76,16 +75,8 @@ def multiply_tiles(a, b, c, out, N):  # type: ignore[no-untyped-def]
     dim are `step` apart; the rows of a tile are `pitch` apart.  b: offset of the panels of b.  c, cm: offset of c, and
     its step along rows; its columns are dense.  more: whether c is added.
     """
-    rows = N.rows
-    cols = N.cols
-    deep = N.deep
-    part = N.part
-    high = N.high
-    wide = N.wide
-    lift = N.lift
-    step = N.step
-    pitch = N.pitch
-    cm = N.cm
+    rows, cols, deep, part, high, wide, lift = N.rows, N.cols, N.deep, N.part, N.high, N.wide, N.lift
+    step, pitch, cm = N.step, N.pitch, N.cm
     more = N.more != 0
     panel = deep * PAIR
     alpha = FACTOR(N.alpha)
@@ -101,9 +92,7 @@ def multiply_tiles(a, b, c, out, N):  # type: ignore[no-untyped-def]
         batch = task // (down * across)
         i0 = task % down * high
         j0 = task // down % across * wide
-        pa = N.a
-        pb = N.b
-        pc = N.c
+        pa, pb, pc = N.a, N.b, N.c
         rest = batch
         walk(rest, N.sizes, pa=N.a_steps, pb=N.b_steps, pc=N.c_steps)
         z = N.to + batch * rows * cols

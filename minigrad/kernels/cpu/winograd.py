@@ -104,8 +104,7 @@ TILED = *PLAIN, transpose_copy, channels_last, positions, transform_row
 @loop(WINOGRAD, results=1, helpers=PLAIN, imports=transforms)
 def transform_weight(w, panels, N):  # type: ignore[no-untyped-def]
     """panels[point, c, m] = the transformed taps.  A task is one channel of the image."""
-    M = N.outs
-    C = N.ins
+    M, C = N.outs, N.ins
     pitch = (M + LANES - 1) // LANES * LANES
     taps = workspace(9 * pitch, T)
     tables = workspace(45, np.int64)
@@ -120,8 +119,7 @@ def transform_weight(w, panels, N):  # type: ignore[no-untyped-def]
                 q += N.w_out
         for m in range(0, pitch, LANES):
             weight_transform(taps, m, tables[0:9], panels, c * pitch + m, tables[9:45])
-    leave(tables)
-    leave(taps)
+    leave(tables, taps)
 
 
 @loop(WINOGRAD, helpers=TILED, imports=transforms)
@@ -130,10 +128,7 @@ def winograd(x, panels, bias, out, N):  # type: ignore[no-untyped-def]
 
     A task is `share` rows of tiles.
     """
-    M = N.outs
-    C = N.ins
-    down = N.down
-    across = N.across
+    M, C, down, across = N.outs, N.ins, N.down, N.across
     deep = (C + LANES - 1) // LANES * LANES
     pitch = (M + LANES - 1) // LANES * LANES
     # LANES more elements: otherwise the points of a tile might be a power of two apart, in the same set of a cache.
@@ -180,12 +175,7 @@ def winograd(x, panels, bias, out, N):  # type: ignore[no-untyped-def]
             for i in range(lines):
                 q = i * N.wide * pitch
                 transpose_copy(results, q, pitch, 1, out, to + i * N.y1, N.y_channel, N.y2, rows * N.wide // lines, M)
-    leave(tables)
-    leave(added)
-    leave(results)
-    leave(products)
-    leave(values)
-    leave(pixels)
+    leave(tables, added, results, products, values, pixels)
 
 
 @loop(WINOGRAD, results=1, helpers=TILED, imports=transforms)
@@ -194,9 +184,7 @@ def winograd_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
 
     A task is `share` rows of tiles, `block` rows at a time; it sums into its own slab.
     """
-    M = N.outs
-    down = N.down
-    across = N.across
+    M, down, across = N.outs, N.down, N.across
     deep = (N.ins + LANES - 1) // LANES * LANES
     pitch = (M + LANES - 1) // LANES * LANES
     image_point = N.block * across * deep + LANES
@@ -239,18 +227,13 @@ def winograd_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
                         z = slab + (point * M + m) * deep + c
                         h = min(MR, M - m)
                         tile(gradients, left, 1, pitch, values, right, deep, w, slabs, z, deep, tiles, h, w, T(1), more)
-    leave(tables)
-    leave(gradients)
-    leave(incoming)
-    leave(values)
-    leave(pixels)
+    leave(tables, gradients, incoming, values, pixels)
 
 
 @loop(WINOGRAD, helpers=PLAIN, imports=transforms)
 def add_weights(slabs, out, N):  # type: ignore[no-untyped-def]
     """Add the slabs in their order, and transform the sum to the weight's gradient.  A task is one output channel."""
-    M = N.outs
-    C = N.ins
+    M, C = N.outs, N.ins
     deep = (C + LANES - 1) // LANES * LANES
     one = 36 * M * deep
     chunks = (N.images * N.down + N.share - 1) // N.share
@@ -275,6 +258,4 @@ def add_weights(slabs, out, N):  # type: ignore[no-untyped-def]
             for k in range(9):
                 out[to + N.in_weight[k]] = taps[k * deep + c]
             to += N.w_in
-    leave(table)
-    leave(taps)
-    leave(total)
+    leave(table, taps, total)

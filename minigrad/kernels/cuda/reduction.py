@@ -57,9 +57,7 @@ def by_parts(arguments: list[ast.expr], used: set[str]) -> tuple[list[str], ast.
 
 
 # The reduced_steps of results are 0.
-@loop(Fields(
-    "outputs count", "sizes[kept] reduced_sizes[reduced]", "offset steps[kept] reduced_steps[reduced]"
-))  # fmt: skip
+@loop(Fields("outputs count", "sizes[kept] reduced_sizes[reduced]", "offset steps[kept] reduced_steps[reduced]"))
 def one_each(in_K, out_R, N):
     """Reduce elements in row-major order; a thread computes one output."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
@@ -291,8 +289,7 @@ def search(in_K, values, out, N):
     while first < N.outputs:
         inside = first + GROUP < N.outputs
         position = first + GROUP if inside else np.int64(0)
-        base = N.offset
-        found = N.found
+        base, found = N.offset, N.found
         to = N.to + p * N.copy
         walk(position, N.sizes, base=N.steps, found=N.found_steps, to=N.to_steps)
         best = T(0)

@@ -7,7 +7,7 @@ side by side.
 `rows` is the kernel.  Its words `TOTALS` and `ELEMENTS` are the loops of `RowFn.passes`.  If a row stays in registers,
 r_K, `fetch` comes first; otherwise each loop reads the row again.  A loop is `held` or `read`.  In a loop, the `BODY`
 first assigns elements j to j + WIDTH - 1 of operand K to x_K_0 and so on.  Each group sums down the columns of its own
-rows, and `leave` stores the sums in a line of `work`; a second launch adds the lines.  `F` is a term or the result.
+rows, and `store_sums` stores them in a line of `work`; a second launch adds the lines.  `F` is a term or the result.
 """
 
 # ruff: noqa: F821, F841
@@ -163,7 +163,7 @@ def add():
             sum_t[w * WIDTH + i] = T(sum_t[w * WIDTH + i] + F_t(x_K_i))
 
 
-def leave():
+def store_sums():
     """Store the sums of a group in its line."""
     for t in each(TERMS):
         for i in each(WIDTH):
@@ -215,7 +215,7 @@ def row_words(fn: RowFn, form: Form, compute: np.dtype[Any], picks: str) -> dict
     totals, elements = ([lowered(fn, x, form, held_in, compute) for x in loops if bool(x.totals) == f] for f in (1, 0))
     last = pass_macros(fn, fn.passes()[-1], compute, CUDA, (0,)) if picks else {}
     return reduction.group_words(form.along) | {
-        "TOTALS": fetch_first + totals, "ELEMENTS": elements, "OVER": [over(form, leave, (), ())],
+        "TOTALS": fetch_first + totals, "ELEMENTS": elements, "OVER": [over(form, store_sums, (), ())],
         "LOADS": form.loads, "WIDTH": width, "HELD": held_in,
         "TERMS": len(fn.terms), "TAKE": f"load_{width}", "PUT": f"store_{width}", "WIDELY": form.wide[0],
         "BACK": form.back, "ALL": Macro(lanes_macro(width)), "FACTOR": factor_text(compute),

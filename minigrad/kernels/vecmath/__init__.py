@@ -107,7 +107,12 @@ def find(name: str, bits: int) -> Any:
             value = vars(module).get(key)
             if isinstance(value, (FunctionType, float, int, tuple)):
                 return value
-    return None
+    return find(name.removesuffix("_any"), bits) if is_derived(name) else None
+
+
+def is_derived(name: str) -> bool:
+    """Return whether a function is the form `NAME_any` of complex numbers, which calls such forms instead of others."""
+    return name.endswith("_any") and name.removesuffix("_any") in COMPLEXES & GUARDED.keys()
 
 
 def typed(value: float, bits: int) -> str:
@@ -152,6 +157,8 @@ def instance(name: str, bits: int) -> tuple[str, tuple[str, ...]]:
     """Return the text of one function for a size, and the names of the functions and numbers that it needs."""
     function = find(name, bits)
     text = expand_horner(inspect.getsource(function).replace("  # type: ignore[no-untyped-def]", ""), bits)
+    if is_derived(name):
+        text = re.sub(rf"\b({'|'.join(GUARDED)})\(", r"\1_any(", text)
     lines = text.splitlines(keepends=True)
     needed: dict[str, None] = {}
     own = f"{name}_{bits}"

@@ -7,7 +7,8 @@ Stegun, "Handbook of Mathematical Functions", 1964, chapter 4.  The inverse func
 Fairgrieve and P. T. P. Tang, "Implementing the complex arcsine and arccosine functions using exception handling", ACM
 Transactions on Mathematical Software 23(3), 1997.
 
-A function that needs the sine and cosine of an imaginary part has a form `NAME_any` for parts beyond their range.
+A function that needs the sine and cosine of an imaginary part has a form `NAME_any` for parts beyond their range, which
+`instance` derives from its text.
 """
 
 import math
@@ -105,19 +106,9 @@ def cexp(z):
     return exponential(z.real, z.imag, sin(z.imag), cos(z.imag))
 
 
-def cexp_any(z):
-    """Return e**z for any z."""
-    return exponential(z.real, z.imag, sin_any(z.imag), cos_any(z.imag))
-
-
 def cexp2(z):
     """Return 2**z."""
     return cexp(complex(z.real * LN2, z.imag * LN2))
-
-
-def cexp2_any(z):
-    """Return 2**z for any z."""
-    return cexp_any(complex(z.real * LN2, z.imag * LN2))
 
 
 def less_one(z, s, c, half):
@@ -130,11 +121,6 @@ def less_one(z, s, c, half):
 def cexpm1(z):
     """Return e**z - 1."""
     return less_one(z, sin(z.imag), cos(z.imag), sin(z.imag * 0.5))
-
-
-def cexpm1_any(z):
-    """Return e**z - 1 for any z."""
-    return less_one(z, sin_any(z.imag), cos_any(z.imag), sin_any(z.imag * 0.5))
 
 
 def magnitude_log_32(x, y):
@@ -217,26 +203,10 @@ def cpow(a, b):
     return complex(real, imag)
 
 
-def cpow_any(a, b):
-    """Return a**b for any operands."""
-    power = cexp_any(b * clog(a))
-    zero = (a.real == 0.0) & (a.imag == 0.0)
-    real = 1.0 if (b.real == 0.0) & (b.imag == 0.0) else (0.0 if zero & (b.real > 0.0) else power.real)
-    imag = 0.0 if ((b.real == 0.0) & (b.imag == 0.0)) | (zero & (b.real > 0.0)) else power.imag
-    return complex(real, imag)
-
-
 def clogistic(z):
     """Return 1 / (1 + e**-z); for a negative real part e**z / (1 + e**z), which does not overflow."""
     right = z.real >= 0.0
     e = cexp(complex(-z.real if right else z.real, -z.imag if right else z.imag))
-    return cdiv(complex(1.0 if right else e.real, 0.0 if right else e.imag), complex(1.0 + e.real, e.imag))
-
-
-def clogistic_any(z):
-    """Return 1 / (1 + e**-z) for any z."""
-    right = z.real >= 0.0
-    e = cexp_any(complex(-z.real if right else z.real, -z.imag if right else z.imag))
     return cdiv(complex(1.0 if right else e.real, 0.0 if right else e.imag), complex(1.0 + e.real, e.imag))
 
 
@@ -272,29 +242,14 @@ def csinh(z):
     return hyperbolic_sine(z.real, z.imag, sin(z.imag), cos(z.imag))
 
 
-def csinh_any(z):
-    """Return sinh(z) for any z."""
-    return hyperbolic_sine(z.real, z.imag, sin_any(z.imag), cos_any(z.imag))
-
-
 def ccosh(z):
     """Return cosh(z)."""
     return hyperbolic_cosine(z.real, z.imag, sin(z.imag), cos(z.imag))
 
 
-def ccosh_any(z):
-    """Return cosh(z) for any z."""
-    return hyperbolic_cosine(z.real, z.imag, sin_any(z.imag), cos_any(z.imag))
-
-
 def ctanh(z):
     """Return tanh(z)."""
     return hyperbolic_tangent(z.real, z.imag, sin(z.imag), cos(z.imag))
-
-
-def ctanh_any(z):
-    """Return tanh(z) for any z."""
-    return hyperbolic_tangent(z.real, z.imag, sin_any(z.imag), cos_any(z.imag))
 
 
 def csin(z):
@@ -303,31 +258,14 @@ def csin(z):
     return complex(w.imag, -w.real)
 
 
-def csin_any(z):
-    """Return sin(z) for any z."""
-    w = hyperbolic_sine(-z.imag, z.real, sin_any(z.real), cos_any(z.real))
-    return complex(w.imag, -w.real)
-
-
 def ccos(z):
     """Return cos(z) = cosh(i*z)."""
     return hyperbolic_cosine(-z.imag, z.real, sin(z.real), cos(z.real))
 
 
-def ccos_any(z):
-    """Return cos(z) for any z."""
-    return hyperbolic_cosine(-z.imag, z.real, sin_any(z.real), cos_any(z.real))
-
-
 def ctan(z):
     """Return tan(z) = -i * tanh(i*z)."""
     w = hyperbolic_tangent(-z.imag, z.real, sin(z.real), cos(z.real))
-    return complex(w.imag, -w.real)
-
-
-def ctan_any(z):
-    """Return tan(z) for any z."""
-    w = hyperbolic_tangent(-z.imag, z.real, sin_any(z.real), cos_any(z.real))
     return complex(w.imag, -w.real)
 
 
