@@ -30,13 +30,13 @@ SEQUENCE = {"sums": "nr4", "weight": "41", "h": "r1", "c": "r1", "dhs": "nr1", "
 GRU = {"sums": "nr3", "weight": "31", "bias": "3", "activated": "nr3", "hidden": "nr3"}
 
 
-def by_name(table: Mapping[str, Any]) -> dict[str, Any]:
+def named_rows(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return a table in which each of the names of a key is a key."""
     return {name: value for names, value in table.items() for name in names.split()}
 
 
 # Shapes of operands, and parameters that are sizes; each letter is a size.
-SHAPES: dict[str, dict[str, str]] = by_name({
+SHAPES: dict[str, dict[str, str]] = named_rows({
     "attention attention_backward attention_kept": {
         "g": "nrk", "query": "nrk", "key": "nck", "value": "nck", "mask": "nrc", "state": "2", "limits": "3",
     },
@@ -81,7 +81,7 @@ SHAPES: dict[str, dict[str, str]] = by_name({
     "windows_of": {"input": "nkss", "size": "tt"},
 })  # fmt: skip
 CLASSES = {"ignore": -100, "reduction": "none"}
-PARAMS: dict[str, dict[str, object]] = by_name({
+PARAMS: dict[str, dict[str, object]] = named_rows({
     "binned": {"bins": 4, "low": 0.0, "high": 1.0, "widens": False},
     "checked": {"low": 0, "high": 9, "ascending": False, "refusal": Refusal(ValueError, "checked", "{}")},
     "draw": {"kind": "uniform"},

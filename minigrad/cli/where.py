@@ -132,7 +132,8 @@ def asked_by(op: Op) -> tuple[list[type[Any]], list[Op]]:
         return [kind] if kind else [], []
     kinds: dict[str, type[Any]] = {}
     ops: dict[str, Op] = {}
-    waiting, seen = [op.prepare or getattr(op, "function", None) or op.public], set()
+    waiting: list[Any] = [op.prepare or getattr(op, "function", None) or op.public]
+    seen = set()
     while waiting:
         code = getattr(function := inspect.unwrap(waiting.pop()), "__code__", None)
         if code is None or code in seen:

@@ -310,7 +310,7 @@ def expect_returned(got: Any, what: str) -> None:
         raise Wrong(f"{what} is None; is a return statement missing?")
 
 
-def several(got: Any, count: int, what: str, of: str) -> Any:
+def as_results(got: Any, count: int, what: str, of: str) -> Any:
     """Return the results in a tuple or a list; raise Wrong unless there are `count`.  `of` says what was expected."""
     expect_returned(got, what)
     if not isinstance(got, (tuple, list)) or len(got) != count:
@@ -318,7 +318,7 @@ def several(got: Any, count: int, what: str, of: str) -> Any:
     return got
 
 
-def whole(got: Any, what: str) -> int:
+def as_integer(got: Any, what: str) -> int:
     """Return an integer; raise Wrong for any other object."""
     expect_returned(got, what)
     if isinstance(got, bool) or not isinstance(got, (int, np.integer)):
@@ -326,7 +326,7 @@ def whole(got: Any, what: str) -> int:
     return int(got)
 
 
-def truth(got: Any, what: str) -> bool:
+def as_bool(got: Any, what: str) -> bool:
     """Return True or False; raise Wrong for any other object."""
     expect_returned(got, what)
     if not isinstance(got, (bool, np.bool_)):

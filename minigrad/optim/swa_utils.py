@@ -27,11 +27,6 @@ Update = Callable[[Tensor, Tensor, Any], Tensor]
 MultiUpdate = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
 
 
-def expect_decay(name: str, decay: float) -> None:
-    """Raise ArgumentError unless a decay is from 0 to 1."""
-    Number(0, 1, example=0.999).expect(name, decay=decay)
-
-
 def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiUpdate:
     """Return a function that updates exponential moving averages of lists of tensors in one launch.
 
@@ -40,7 +35,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiUpdate:
 
     Raises ArgumentError if `decay` is not between 0 and 1.
     """
-    expect_decay("get_ema_multi_avg_fn", decay)
+    Number(0, 1, example=0.999).expect("get_ema_multi_avg_fn", decay=decay)
 
     def ema_update(averages: Sequence[Tensor], current: Sequence[Tensor], _: Any) -> None:
         lists.lerp_(averages, current, 1 - decay)
@@ -69,7 +64,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Update:
 
     Raises ArgumentError if `decay` is not between 0 and 1.
     """
-    expect_decay("get_ema_avg_fn", decay)
+    Number(0, 1, example=0.999).expect("get_ema_avg_fn", decay=decay)
 
     def ema_update(average: Any, current: Any, num_averaged: Any) -> Any:
         with no_grad():

@@ -8,7 +8,7 @@ from typing import Any
 
 import minigrad as mg
 from minigrad import Tensor, Var
-from minigrad.learning.grading import Exercises, Wrong, expect_close, expect_returned, whole
+from minigrad.learning.grading import Exercises, Wrong, expect_close, expect_returned, as_integer
 
 EXERCISES = Exercises()
 
@@ -167,7 +167,7 @@ def grade_held(answer: Any) -> None:
         "h[0] * h[1], of two rows": h[0] * h[1],
     }
     for name, y in graphs.items():
-        got, want = whole(answer(y), "held"), held(y)
+        got, want = as_integer(answer(y), "held"), held(y)
         if got != want:
             raise Wrong(f"the graph of {name} saves {want} bytes, but held returns {got}")
 

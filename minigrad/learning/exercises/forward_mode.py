@@ -10,7 +10,7 @@ import numpy as np
 import minigrad as mg
 from minigrad.autodiff.batches import BatchTransform
 from minigrad.runtime.tracers import stack
-from minigrad.learning.grading import Exercises, Wrong, expect_close, several
+from minigrad.learning.grading import Exercises, Wrong, expect_close, as_results
 
 EXERCISES = Exercises()
 
@@ -36,7 +36,7 @@ def grade_divided(answer: Any) -> None:
         ((6.0, 1.0), (2.0, 0.0)), ((1.0, 0.0), (4.0, 1.0)), ((3.0, -2.0), (-0.5, 5.0)), ((2.0, 0.0), (8.0, 0.0)),
     )  # fmt: skip
     for a, b in pairs:
-        got = several(answer(a, b), 2, f"divided({a}, {b})", "a pair (value, slope)")
+        got = as_results(answer(a, b), 2, f"divided({a}, {b})", "a pair (value, slope)")
         for name, mine, theirs in zip(("value", "slope"), got, divided(a, b)):
             expect_close(mine, theirs, f"the {name} of divided({a}, {b})", 1e-9)
 

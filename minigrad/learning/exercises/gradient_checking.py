@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.learning.exercises.patients import INDEX, PATIENTS, WRONG_IN, Array, log_softmax, pick
-from minigrad.learning.grading import Exercises, Wrong, as_array, several, truth
+from minigrad.learning.grading import Exercises, Wrong, as_array, as_results, as_bool
 
 EXERCISES = Exercises()
 
@@ -95,7 +95,7 @@ def grade_holds(answer: Any) -> None:
     for name, f, rule, right in RULES:
         for point in POINTS:
             x = point.copy()
-            if truth(answer(f, rule, x), "holds(f, rule, x)") is not right:
+            if as_bool(answer(f, rule, x), "holds(f, rule, x)") is not right:
                 said = "rejects" if right else "accepts"
                 raise Wrong(f"your checker {said} {name}, at a point of shape {x.shape}")
             if not np.array_equal(x, point):
@@ -220,7 +220,7 @@ def grade_mended(answer: Any) -> None:
             g = draw(pick(*operands).shape if name == "pick" else shapes[0])
             got, want = answer[name](g, *operands), right(g, *operands)
             what = f"the rule of {name}, with operands of shape {', '.join(map(str, shapes))},"
-            several(got, len(want), what, f"a tuple of {len(want)}, a gradient for each operand,")
+            as_results(got, len(want), what, f"a tuple of {len(want)}, a gradient for each operand,")
             for k, (mine, theirs) in enumerate(zip(got, want)):
                 found = as_array(mine, what)
                 if found.shape != theirs.shape:
@@ -280,7 +280,7 @@ def grade_transposed(answer: Any) -> None:
     Random vectors that hide a difference, or that cancel, are rare, and an answer by chance is not right for all pairs.
     """
     for name, push, pull, n, m, right in pairs():
-        answers = [truth(answer(push, pull, n, m), "transposed(push, pull, n, m)") for _ in range(5)]
+        answers = [as_bool(answer(push, pull, n, m), "transposed(push, pull, n, m)") for _ in range(5)]
         if answers.count(right) < 3:
             absolute = "; an absolute tolerance lets small numbers pass" if name.startswith("a small") else ""
             raise Wrong(f"for {name}, the answer is {right}, and yours is {not right}{absolute}")

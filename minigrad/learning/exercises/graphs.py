@@ -9,7 +9,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import f64
-from minigrad.learning.grading import Exercises, Wrong, expect_close, expect_returned, several, tried
+from minigrad.learning.grading import Exercises, Wrong, expect_close, expect_returned, as_results, tried
 
 EXERCISES = Exercises()
 
@@ -152,7 +152,7 @@ def grade_separate(answer: Any) -> None:
             shared = (x * x).tanh()
             pair = [(shared * shared).sum(), (shared * 3.0).sum()]
             got = answer(*(pair[::-1] if swapped else pair), x)
-            several(got, 2, "separate(a, b, x)", "a pair of gradients")
+            as_results(got, 2, "separate(a, b, x)", "a pair of gradients")
             slope = 2 * np.array(values) * (1 - np.tanh(np.square(values)) ** 2)
             want = [2 * np.tanh(np.square(values)) * slope, 3 * slope]
             for k, (mine, right) in enumerate(zip(got, want[::-1] if swapped else want)):

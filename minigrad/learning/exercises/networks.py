@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.learning.grading import Exercises, Wrong, as_array, expect_close, gradient_of, several
+from minigrad.learning.grading import Exercises, Wrong, as_array, expect_close, gradient_of, as_results
 
 EXERCISES = Exercises()
 
@@ -35,7 +35,7 @@ def grade_conv_cost(answer: Answer) -> None:
         (1, 16, 3, 1, 1, 8), (16, 32, 3, 1, 1, 4), (3, 8, 5, 1, 0, 32), (4, 6, 3, 2, 1, 9), (2, 5, 3, 2, 0, 8),
         (1, 1, 7, 3, 2, 7), (3, 2, 4, 1, 0, 4),
     ):  # fmt: skip
-        got = several(answer(*given), 3, "conv_cost", "a tuple of three ints")
+        got = as_results(answer(*given), 3, "conv_cost", "a tuple of three ints")
         told = "conv_cost(inputs={}, outputs={}, kernel={}, stride={}, padding={}, side={})".format(*given)
         names = ("the number of parameters", "the side of the output", "the number of multiply-adds")
         for name, mine, right in zip(names, got, conv_cost(*given)):

@@ -6,7 +6,7 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.runtime.tensor import Tensor
-from minigrad.learning.grading import Exercises, Wrong, expect_close, several
+from minigrad.learning.grading import Exercises, Wrong, expect_close, as_results
 
 EXERCISES = Exercises()
 
@@ -50,7 +50,7 @@ def weighted_rules(g: Tensor, x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
 def grade_weighted(answer: Any) -> None:
     """Test both gradients in this order."""
     g, x, w = drawn(4), drawn(4).flip(0), drawn(4) + 1.0
-    found = several(answer(g, x, w), 2, "the function", "a pair of gradients, of x and of w,")
+    found = as_results(answer(g, x, w), 2, "the function", "a pair of gradients, of x and of w,")
     for name, got, want in zip(("x", "w"), found, weighted_rules(g, x, w), strict=True):
         expect_close(got, want, f"the gradient of {name}")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.learning.exercises.graphs import slope_of
-from minigrad.learning.grading import Exercises, Wrong, as_float, expect_close, expect_digits_at, several
+from minigrad.learning.grading import Exercises, Wrong, as_float, expect_close, expect_digits_at, as_results
 
 EXERCISES = Exercises()
 
@@ -123,7 +123,7 @@ def grade_merged(answer: Any) -> None:
     for a in pieces:
         for b in pieces:
             what = f"merged({a}, {b})"
-            got, want = several(answer(a, b), 2, what, "a pair of numbers"), merged(a, b)
+            got, want = as_results(answer(a, b), 2, what, "a pair of numbers"), merged(a, b)
             top, total = (as_float(each, what) for each in got)
             if top != want[0]:
                 raise Wrong(f"{what} has the top {top:g}, but {want[0]:g} was expected")

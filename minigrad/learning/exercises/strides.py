@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from minigrad.learning.grading import Exercises, Wrong, expect_returned, several, truth, whole
+from minigrad.learning.grading import Exercises, Wrong, expect_returned, as_results, as_bool, as_integer
 
 EXERCISES = Exercises()
 
@@ -17,7 +17,7 @@ def ints(got: Any, what: str) -> Ints:
     expect_returned(got, what)
     if not isinstance(got, (tuple, list)):
         raise Wrong(f"{what} returns {got!r}, but a tuple was expected")
-    return tuple(whole(item, f"an entry of {what}") for item in got)
+    return tuple(as_integer(item, f"an entry of {what}") for item in got)
 
 
 def same(got: Any, want: Any, what: str, why: str = "") -> None:
@@ -44,7 +44,7 @@ def grade_position(answer: Any) -> None:
         ((), 6, ()),
     ):  # fmt: skip
         what = f"position({strides}, {offset}, {index})"
-        same(whole(answer(strides, offset, index), what), position(strides, offset, index), what)
+        same(as_integer(answer(strides, offset, index), what), position(strides, offset, index), what)
 
 
 def flipped(shape: Ints, strides: Ints, offset: int, dim: int) -> tuple[Ints, int]:
@@ -66,10 +66,10 @@ def grade_flipped(answer: Any) -> None:
         ((3, 4), (4, -1), 3, 1), ((1, 5), (10, 2), 4, 0),
     ):  # fmt: skip
         what = f"flipped({shape}, {strides}, {offset}, {dim})"
-        got = several(answer(shape, strides, offset, dim), 2, what, "a pair")
+        got = as_results(answer(shape, strides, offset, dim), 2, what, "a pair")
         want = flipped(shape, strides, offset, dim)
         same(ints(got[0], f"the strides of {what}"), want[0], f"the strides of {what}")
-        same(whole(got[1], f"the offset of {what}"), want[1], f"the offset of {what}")
+        same(as_integer(got[1], f"the offset of {what}"), want[1], f"the offset of {what}")
 
 
 def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:
@@ -120,7 +120,7 @@ def grade_flattens(answer: Any) -> None:
         ((3, 4), (4, -1)), ((3, 4), (0, 0)), ((3, 4), (0, 1)), ((7,), (3,)), ((), ()), ((2, 2, 3), (4, 3, 1)),
     ):  # fmt: skip
         what = f"flattens({shape}, {strides})"
-        same(truth(answer(shape, strides), what), flattens(shape, strides), what)
+        same(as_bool(answer(shape, strides), what), flattens(shape, strides), what)
 
 
 def sliding(n: int, size: int, step: int) -> tuple[Ints, Ints]:
@@ -140,6 +140,6 @@ def grade_sliding(answer: Any) -> None:
     """Test windows with and without overlap, and lengths with a remainder."""
     for n, size, step in ((6, 3, 1), (10, 4, 2), (11, 4, 2), (12, 4, 4), (7, 7, 3), (20, 3, 5)):
         what = f"sliding({n}, {size}, {step})"
-        got, want = several(answer(n, size, step), 2, what, "a pair"), sliding(n, size, step)
+        got, want = as_results(answer(n, size, step), 2, what, "a pair"), sliding(n, size, step)
         same(ints(got[0], f"the shape of {what}"), want[0], f"the shape of {what}")
         same(ints(got[1], f"the strides of {what}"), want[1], f"the strides of {what}")

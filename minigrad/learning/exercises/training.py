@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.learning.grading import Exercises, Wrong, expect_close, gradient_of, several
+from minigrad.learning.grading import Exercises, Wrong, expect_close, gradient_of, as_results
 
 EXERCISES = Exercises()
 
@@ -64,7 +64,7 @@ def grade_momentum(answer: Answer) -> None:
     weight, speed = np.array([1.0, -2.0]), np.array([0.5, 0.0])
     for gradient, rate in (([1.0, 2.0], 0.1), ([-0.5, 0.3], 0.1), ([4.0, -1.0], 0.01)):
         got = answer(mg.tensor(weight), mg.tensor(gradient, dtype="float64"), mg.tensor(speed), rate)
-        several(got, 2, "momentum", "(new weight, new speed)")
+        as_results(got, 2, "momentum", "(new weight, new speed)")
         wanted = momentum(weight, np.array(gradient), speed, rate)
         given = f"for weight {weight.tolist()}, gradient {gradient}, speed {speed.tolist()}, rate {rate}"
         for name, mine, theirs in zip(("weight", "speed"), got, wanted):
@@ -95,7 +95,7 @@ def grade_clipped(answer: Answer) -> None:
         (([0.0, 0.0], [0.0]), 1.0),
     ):
         given = [mg.tensor(v, dtype="float64") for v in values]
-        got = several(answer(list(given), limit), len(given), "clipped", f"a list of {len(given)} tensors")
+        got = as_results(answer(list(given), limit), len(given), "clipped", f"a list of {len(given)} tensors")
         for k, (mine, theirs) in enumerate(zip(got, clipped([mg.tensor(v, dtype="float64") for v in values], limit))):
             expect_close(mine, theirs, f"the gradient {values[k]} in {list(values)}, clipped to {limit},", CLOSE)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import Tensor
-from minigrad.learning.grading import Exercises, Wrong, as_array, expect_close, expect_returned, several
+from minigrad.learning.grading import Exercises, Wrong, as_array, expect_close, expect_returned, as_results
 
 EXERCISES = Exercises()
 
@@ -59,7 +59,7 @@ def grade_linear_rule(answer: Any) -> None:
     for rows, inner, columns in ((2, 3, 4), (3, 3, 3), (1, 4, 2)):
         g, a, b = normal(1, rows, columns), normal(2, rows, inner), normal(3, columns, inner)
         what = f"linear_rule of a{(rows, inner)} and b{(columns, inner)}"
-        got = several(answer(g, a, b), 2, what, "a tuple of 2 tensors")
+        got = as_results(answer(g, a, b), 2, what, "a tuple of 2 tensors")
         for name, mine, want in zip("ab", got, linear_rule(g, a, b), strict=True):
             expect_close(mine, want, f"the gradient with respect to {name} in {what}", 1e-9)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.learning import grading
-from minigrad.learning.grading import Exercises, Wrong, as_float, expect_close, several
+from minigrad.learning.grading import Exercises, Wrong, as_float, expect_close, as_results
 
 EXERCISES = Exercises()
 
@@ -75,7 +75,7 @@ def grade_conj_product_rule(answer: Any) -> None:
     """Compare both factors."""
     for n in (3, 1):
         u, a, b = (waves(seed, n) for seed in (1, 2, 3))
-        got = several(answer(u, a, b), 2, "conj_product_rule", "a tuple of 2 tensors")
+        got = as_results(answer(u, a, b), 2, "conj_product_rule", "a tuple of 2 tensors")
         for name, mine, want in zip("ab", got, conj_product_rule(u, a, b), strict=True):
             advice = "a rule receives and returns factors of dL = Re(u dz); minigrad takes the conjugate afterwards"
             expect_not_conjugate(mine, want.numpy(), f"the factor of {name}", advice)

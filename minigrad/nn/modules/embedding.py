@@ -22,9 +22,9 @@ class _Table(Module):
                      "sparse": False}  # fmt: skip
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, max_norm: float | None,
-        norm_type: float, scale_grad_by_freq: bool, sparse: bool, weight: Tensor | None, frozen: bool, device: Any,
-        dtype: Any,
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
+        _freeze: bool = False, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
@@ -36,14 +36,14 @@ class _Table(Module):
         self.padding_idx = padding_idx if padding_idx is None or padding_idx >= 0 else num_embeddings + padding_idx
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
-        if weight is not None and weight.shape != (num_embeddings, embedding_dim):
+        if _weight is not None and _weight.shape != (num_embeddings, embedding_dim):
             raise ShapeError(
                 f"{type(self).__name__}: the weight must have the shape {(num_embeddings, embedding_dim)}, got "
-                f"{describe(weight)}; reshape it, or change num_embeddings and embedding_dim"
+                f"{describe(_weight)}; reshape it, or change num_embeddings and embedding_dim"
             )
-        values = empty(num_embeddings, embedding_dim, device=device, dtype=dtype) if weight is None else weight
-        self.weight = Parameter(values, requires_grad=not frozen)  # type: ignore[call-arg]
-        if weight is None:
+        values = empty(num_embeddings, embedding_dim, device=device, dtype=dtype) if _weight is None else _weight
+        self.weight = Parameter(values, requires_grad=not _freeze)  # type: ignore[call-arg]
+        if _weight is None:
             self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -79,14 +79,6 @@ class Embedding(_Table):
     >>> table(mg.tensor([[1, 0]])).shape, table(mg.tensor([0])).tolist()
     ((1, 2, 3), [[0.0, 0.0, 0.0]])
     """
-
-    def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
-        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
-        _freeze: bool = False, device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
-                         _weight, _freeze, device, dtype)  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
         return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
