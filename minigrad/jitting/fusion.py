@@ -209,7 +209,7 @@ class Fusion:
         ):  # a launch of several requests does not record the request from which it was made
             return [*recorded[repeat.first : repeat.end]]
         made = [Replica(item, position.get(id(item)), slots, self.memory) for item in fused if isinstance(item, Item)]
-        return [each.item(repeat.round(recorded, k), k) for k in range(repeat.rounds) for each in made]
+        return [each.item(recorded, k) for k in range(repeat.rounds) for each in made]
 
     def fused(self, segment: Sequence[Item | HostCall]) -> list[Item | HostCall]:
         """Return the items of one segment: a host call, or launches between two of them."""
@@ -322,8 +322,8 @@ class Replica:
 
     def __init__(self, item: Item, position: int | None, slots: Slots, memory: Mapping[int, Memory]) -> None:
         self.sample, self.position, self.device = item, position, memory[item.slots[-1]].device
-        self.round = slots.repeat.sample
-        self.rows = slots.slots[:, [slots.column[slot, None] for slot in item.slots]].tolist()
+        self.repeat = slots.repeat
+        self.rows = [*zip(*slots.slots[:, [slots.column[slot, None] for slot in item.slots]].T.tolist())]
         self.launches: list[Launch] | None = None
         if slots.offsets is not None and position is None:
             (part,) = item.launch.parts
@@ -333,16 +333,16 @@ class Replica:
     def item(self, recorded: Sequence[Item], k: int) -> Item:
         """Return the launch of round k."""
         if self.position is not None:
-            return recorded[self.position]
+            return recorded[self.repeat.first + self.repeat.period * k + self.position]
         launch = self.sample.launch if self.launches is None else self.launches[k]
-        return Item(launch, tuple(self.rows[k]), self.sample.line, self.sample.fused)
+        return Item(launch, self.rows[k], self.sample.line, self.sample.fused)
 
     def launches_at(self, offsets: NDArray[np.int64]) -> list[Launch]:
         """Return the launches whose views begin at the offsets in each row of a matrix, equal rows as one launch."""
         base, (part,) = self.sample.launch, self.sample.launch.parts
         own = [*{id(spec): k for k, spec in reversed([*enumerate(part.specs)])}.values()]  # each Spec object once
         rows, which = np.unique(offsets[:, own], axis=0, return_inverse=True)
-        start = offsets[self.round][own]
+        start = offsets[self.repeat.sample][own]
 
         def parts_at(k: int, by: int) -> tuple[Any, Any] | None:
             return numbers_of_launch(self.prepared(own, start + by * (np.arange(len(own)) == k)))

@@ -283,3 +283,20 @@ def test_large_matrices_are_factored_by_blocks(m: int, n: int) -> None:
     singular = mg.tensor(matrix)
     singular[:, 66:] = 0
     assert (linalg.lu(singular)[2][min(m, 66) :, 66:] == 0).all()
+
+
+@pytest.mark.parametrize(("m", "n"), [(64, 64), (65, 65), (70, 200), (200, 70), (129, 129)])
+def test_reflections_of_large_matrices_are_applied_by_blocks(m: int, n: int) -> None:
+    regular = np.random.default_rng(n).standard_normal((m, n))
+    deficient = regular.copy()
+    deficient[:, 3], deficient[:, -1] = 0, deficient[:, 0]  # a reflection is omitted
+    for matrix in (regular, deficient):
+        for a in (mg.tensor(matrix), mg.tensor(matrix.T.copy()).T):
+            for mode in ("reduced", "complete"):
+                Q, R = (x.numpy() for x in linalg.qr(a, mode))
+                np.testing.assert_allclose(Q @ R, matrix, atol=1e-12)
+                np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-12)
+                assert not np.tril(R, -1).any()
+        _, expected = np.linalg.qr(matrix)
+        if matrix is regular:
+            np.testing.assert_allclose(linalg.qr(mg.tensor(matrix), "r")[1].numpy(), expected, atol=1e-11)
