@@ -31,7 +31,8 @@ def __getattr__(name: str) -> Any:
     return defined_above("dist.sync_batchnorm", name)
 
 
-globals().update(public())
+_layers = public()
+globals().update(_layers)
 import_module(f"{__name__}.utils")  # an attribute of this package, as in PyTorch
 
 # Files of PyTorch that have another name here.  Each of these modules contains every layer, so imports from it work.
@@ -40,4 +41,4 @@ for _name in (
     "upsampling",
 ):  # fmt: skip
     globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _file = ModuleType(f"{__name__}.{_name}", __doc__)
-    _file.__dict__.update(public(), __getattr__=__getattr__)
+    _file.__dict__.update(_layers, __getattr__=__getattr__)

@@ -93,7 +93,20 @@ def states_of(name: str, mode: str, hx: Any) -> State:
     return tuple(hx)
 
 
-class RNNCellBase(Module):
+class _Recurrent(Module):
+    """The common part of recurrent layers and cells."""
+
+    _shown = "input_size hidden_size /"
+    hidden_size: int
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters uniformly in [-b, b] with b = 1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0.0
+        for p in self.parameters():
+            uniform_(p, -bound, bound)
+
+
+class RNNCellBase(_Recurrent):
     """Provide the weights and biases of RNNCell, LSTMCell and GRUCell.
 
     num_chunks: Number of rows of each weight per element of the state: 1 (RNN), 3 (GRU) or 4 (LSTM).
@@ -113,14 +126,7 @@ class RNNCellBase(Module):
 
     weight_ih: Any
     bias_ih: Any
-    _shown = "input_size hidden_size /"
     _shown_unless: Any = {"bias": True}
-
-    def reset_parameters(self) -> None:
-        """Draw all parameters uniformly in [-b, b] with b = 1 / sqrt(hidden_size)."""
-        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0.0
-        for p in self.parameters():
-            uniform_(p, -bound, bound)
 
     def step(self, mode: str, input: Any, hx: Any) -> State:
         """Return the next state; raise ShapeError if the shape of the input or of the state does not fit."""

@@ -30,6 +30,16 @@ def field_of(p: Parameter, kind: Any) -> inspect.Parameter:
     return inspect.Parameter(p.name, kind, default=default, annotation=text)
 
 
+class Fields:
+    """The fields of a class by name, read at the first use from its function, which may be declared only then."""
+
+    def __get__(self, module: Any, cls: Any) -> dict[str, inspect.Parameter]:
+        known = {p.name: p for p in parameters_of(cls._function)}
+        cls._fields = {name: field_of(known[name], cls._kind) for name in cls._names.split()}
+        fields: dict[str, inspect.Parameter] = cls._fields
+        return fields
+
+
 class FieldSignature:
     """The signature of a class: its fields in order, or the signature of an `__init__` that a subclass defines."""
 
@@ -53,7 +63,8 @@ class FromFunction(Module):
     __signature__: Any = FieldSignature()
     _function: Any = staticmethod(undefined)
     _names: str = ""
-    _fields: dict[str, inspect.Parameter] = {}
+    _fields: Any = Fields()
+    _kind: Any = EITHER
     _hidden: str = ""
 
     if TYPE_CHECKING:
@@ -67,9 +78,7 @@ class FromFunction(Module):
         super().__init_subclass__(**kwargs)
         cls._names, cls._hidden = fields or cls._names, hidden or cls._hidden
         if of is not None:
-            cls._function = staticmethod(of)
-            known, kind = {p.name: p for p in parameters_of(of)}, KEYWORD if keyword_only else EITHER
-            cls._fields = {name: field_of(known[name], kind) for name in cls._names.split()}
+            cls._function, cls._fields, cls._kind = staticmethod(of), Fields(), KEYWORD if keyword_only else EITHER
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

@@ -6,16 +6,13 @@ previous state: see `cells.py`, which also has the step functions.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.roles import Choice, Number, read_flag
 from minigrad.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError, warn
 from minigrad.nn import functional as F
-from minigrad.nn.init import uniform_
-from minigrad.nn.modules.cells import GATES, STEPS, State, over_packed, over_time, states_of
-from minigrad.nn.modules.module import Module
+from minigrad.nn.modules.cells import GATES, STEPS, State, _Recurrent, over_packed, over_time, states_of
 from minigrad.nn.parameter import Parameter
 from minigrad.nn.utils.rnn import PackedSequence, as_lengths
 from minigrad.ops.creation import empty, zeros
@@ -24,7 +21,7 @@ from minigrad.runtime.recording import current_casts
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
-class RNNBase(Module):
+class RNNBase(_Recurrent):
     """Implement the layers, directions and states of RNN, LSTM and GRU.
 
     mode ({"LSTM", "GRU", "RNN_TANH", "RNN_RELU"}): Cell that all layers use.
@@ -36,7 +33,6 @@ class RNNBase(Module):
     """
 
     weight_hh_l0: Any
-    _shown = "input_size hidden_size /"
     _shown_unless = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
                      "bidirectional": False}  # fmt: skip
 
@@ -89,12 +85,6 @@ class RNNBase(Module):
     def suffixes(self, layer: int) -> list[str]:
         """Return the suffix of the names of a layer's parameters, for each direction."""
         return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
-
-    def reset_parameters(self) -> None:
-        """Draw all parameters uniformly in [-b, b] with b = 1 / sqrt(hidden_size)."""
-        bound = 1 / math.sqrt(self.hidden_size)
-        for p in self.parameters():
-            uniform_(p, -bound, bound)
 
     @property
     def all_weights(self) -> list[list[Any]]:
