@@ -285,9 +285,11 @@ class Eigh(Request):
 
     general: whether the matrices are not Hermitian.  Both results are then complex, also for real matrices; the
     eigenvalues are not sorted, and the largest element of an eigenvector of length 1 is real and positive.
+    vectors: whether the eigenvectors are wanted; otherwise the second result may remain uninitialised.
     """
 
     general: bool = False
+    vectors: bool = True
 
 
 class SVD(Request):

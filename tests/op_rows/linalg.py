@@ -113,7 +113,7 @@ FACTORED = [
     _factored("eigh", lambda x: mg.linalg.eigh(x + x.mT).eigenvectors ** 2,
               lambda x: np.linalg.eigh(x + x.swapaxes(-1, -2))[1] ** 2, "eigh"),
     _factored("eigvalsh", lambda x: mg.linalg.eigvalsh(x + x.mT), lambda x: np.linalg.eigvalsh(x + x.swapaxes(-1, -2)),
-              "eigh"),
+              "eigvalsh"),
     *[_factored(f"svd-{kind}-{k}", lambda x, k=k: mg.linalg.svd(x, False)[k] ** 2,
                 lambda x, k=k: np.linalg.svd(x, False)[k] ** 2, "svd", shapes=(shape,))
       for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4))) for k in (0, 1, 2)],

@@ -97,14 +97,17 @@ def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-
         beside[n - 2] = x[(n - 2) * n + n - 1]
 
 
-def make_real(beside, n, real_beside, u):  # type: ignore[no-untyped-def]
-    """Write the magnitudes of the numbers next to the diagonal, and multiply their phases into the rows of u."""
+def make_real(beside, n, real_beside, u, wide):  # type: ignore[no-untyped-def]
+    """Write the magnitudes of the numbers next to the diagonal, and multiply their phases into the rows of u.
+
+    wide: the number of elements of a row of u, here and below; 0 if no eigenvectors are wanted.
+    """
     phase = T(1)
     for k in range(n - 1):
         phase *= phase_of(beside[k])
         real_beside[k] = abs(beside[k])
-        y = u[(k + 1) * n : (k + 2) * n]
-        for c in range(n):
+        y = u[(k + 1) * wide : (k + 2) * wide]
+        for c in range(wide):
             y[c] *= phase
 
 
@@ -133,7 +136,7 @@ def turn(x, y, c, s):  # type: ignore[no-untyped-def]
         x[k] = c * x[k] - s * f
 
 
-def steps_of(diagonal, beside, low, n, u):  # type: ignore[no-untyped-def]
+def steps_of(diagonal, beside, low, n, u, wide):  # type: ignore[no-untyped-def]
     """Run QL steps until the eigenvalue at `low` is isolated.
 
     Returns False if 60 steps are not enough, for example with nan.  The largest element is 1.  If it is much larger
@@ -181,7 +184,7 @@ def steps_of(diagonal, beside, low, n, u):  # type: ignore[no-untyped-def]
             p = s * r
             diagonal[i + 1] = g + p
             g = c * r - b
-            turn(u[i * n : (i + 1) * n], u[(i + 1) * n : (i + 2) * n], c, s)
+            turn(u[i * wide : (i + 1) * wide], u[(i + 1) * wide : (i + 2) * wide], c, s)
         diagonal[low] -= p
         beside[low] = g
         beside[m] = REAL(0)
@@ -189,7 +192,7 @@ def steps_of(diagonal, beside, low, n, u):  # type: ignore[no-untyped-def]
 
 
 @loop(
-    Fields("n complex rank", "sizes[rank]", "offset row col strides[rank]"), results=2,
+    Fields("n wide complex rank", "sizes[rank]", "offset row col strides[rank]"), results=2,
     fastmath=("contract", "reassoc"),
     helpers=(product, phase_of, turn, less, tridiagonal, make_real, vectors_of, steps_of),
 )  # fmt: skip
@@ -198,9 +201,9 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
 
     Only the upper triangle is read.  It is divided by its largest element first.
     """
-    n = N.n
+    n, wide = N.n, N.wide
     x = workspace(n * n, T)
-    u = workspace(n * n, T)
+    u = workspace(n * wide, T)
     diagonal = workspace(n, REAL)
     beside = workspace(n, T)
     real_beside = workspace(n, REAL)
@@ -223,15 +226,16 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
                 x[c * n + i] = x[i * n + c].conjugate()
         factors = values[N.offset[0] + task * n : N.offset[0] + (task + 1) * n]
         tridiagonal(x, n, diagonal, beside, factors, z)
-        vectors_of(x, n, factors, u)
+        if wide:
+            vectors_of(x, n, factors, u)
         if N.complex:
-            make_real(beside, n, real_beside, u)
+            make_real(beside, n, real_beside, u, wide)
         else:
             for k in range(n - 1):
                 real_beside[k] = beside[k].real
         done = size - size == REAL(0)
         for low in range(n):
-            done = done and steps_of(diagonal, real_beside, low, n, u)
+            done = done and steps_of(diagonal, real_beside, low, n, u, wide)
         to = N.offset[1] + task * n * n
         for k in range(n):  # sort: in each turn, the smallest of the remaining eigenvalues comes next
             best = 0
@@ -240,7 +244,7 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
                     best = i
             factors[k] = diagonal[best] * size if done else REAL(np.nan)
             diagonal[best] = REAL(np.inf)
-            for i in range(n):
+            for i in range(wide):
                 vectors[to + i * n + k] = u[best * n + i].conjugate()
     leave(x, u, diagonal, beside, real_beside, z)
 
@@ -331,7 +335,7 @@ def eigh(steps: CpuSteps, request: requests.Eigh) -> None:
     if request.general:
         rotate(steps, eigenvectors, 25 * n, n=n)
     else:
-        rotate(steps, eigenvalues, 10 * n, n=n)
+        rotate(steps, eigenvalues, 10 * n, n=n, wide=n if request.vectors else 0)
 
 
 @serves(CpuBackend, requests.TurnRows)

@@ -32,6 +32,7 @@ from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.diagonals import diag_embed
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.parts import imag, real
+from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 
@@ -157,6 +158,13 @@ def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
     return refusing(steps, "eigh", steps.outs[0], NOT_FINITE, lambda x: ~np.isfinite(x), sentence)
 
 
+def upper(A: Tensor, UPLO: str) -> Tensor:
+    """Return matrices in whose upper triangles `eigen` finds the elements."""
+    Choice("L", "U").expect("eigh", UPLO=str(UPLO).upper())
+    # For other shapes, the error message should show the shape that was passed.
+    return A.mH if UPLO.upper() == "L" and A.shape[-1:] == A.shape[-2:-1] else A
+
+
 @composed(of=eigen)
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
     """Return (eigenvalues, eigenvectors) of symmetric or Hermitian matrices (..., n, n).
@@ -171,19 +179,36 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
     eigenvalues, it is large.
     Raises ArgumentError for a matrix with nan or infinities; the message contains its index in the batch.
     """
-    Choice("L", "U").expect("eigh", UPLO=str(UPLO).upper())
-    # For other shapes, the error message should show the shape that was passed.
-    lower = UPLO.upper() == "L" and A.shape[-1:] == A.shape[-2:-1]
-    return EIGH_RESULT._make(eigen(A.mH if lower else A))
+    return EIGH_RESULT._make(eigen(upper(A, UPLO)))
 
 
-@composed()
+@kernel(
+    dtype=lambda op, specs: with_real(op, specs)[0], shape=lambda op, A: eigh_shapes(op, A)[0],
+    name="eigvalsh", namespace=(),
+    vjp=(lambda g, A: eigh_gradient(g, None, *eigen(A)),), jvp=lambda dA, A: eigh_tangent(dA, *eigen(A))[0],
+    batch="front", complex=True,
+)  # fmt: skip
+def eigenvalues_of(backend, eigenvalues, A: Tensor):
+    """Return the eigenvalues of symmetric or Hermitian matrices, in ascending order.  The upper triangle is read.
+
+    Gradient: that of `eigen`, which its rule computes.
+    """
+    steps = Steps(backend, (eigenvalues,), (A,))
+    vectors = steps.work(A.layout.shape, A.dtype)
+    steps.ask(requests.Eigh(vectors=False), (*steps.outs, vectors), *steps.operands)
+    sentence = UNFOUND.format("eigenvalues")
+    return refusing(steps, "eigvalsh", steps.outs[0], NOT_FINITE, lambda x: ~np.isfinite(x), sentence)
+
+
+@composed(of=eigenvalues_of)
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Return the eigenvalues of symmetric or Hermitian matrices in ascending order; see `eigh`.
 
     Gradient: V diag(g) V.H with the eigenvectors V, also for equal eigenvalues.
     """
-    return eigh(A, UPLO).eigenvalues
+    if is_grad_enabled() and A.requires_grad:  # the backward pass needs the eigenvectors
+        return eigh(A, UPLO).eigenvalues
+    return eigenvalues_of(upper(A, UPLO))
 
 
 # ---- singular values ------------------------------------------------------------------------------------------------
