@@ -20,7 +20,7 @@ OUTSIDE = re.compile(
     r"|[(,]\s*_[a-z]\w*=|functionalize"
 )
 OUTSIDE_NAME = re.compile(
-    r"__refs_|_masked_(sum|prod|mean|std|var|a?max|a?min|arg|norm|median|cum|logs|soft|normalize)|[sS]parse|complex32|float8|quint|qint|named_tensor|_meta|cuda|nested|jit|dynamo|profiler|fx_|logging_tensor"
+    r"__refs_|__foreach_|_masked_(sum|prod|mean|std|var|a?max|a?min|arg|norm|median|cum|logs|soft|normalize)|[sS]parse|complex32|float8|quint|qint|named_tensor|_meta|cuda|nested|jit|dynamo|profiler|fx_|logging_tensor"
 )
 KINDS = {
     "bool": "bool",
