@@ -46,9 +46,7 @@ def initial_seed() -> int:
 
 def seed() -> int:
     """Seed the default generator with 63 random bits of the operating system, and return the seed."""
-    number = Generator().seed
-    manual_seed(number)
-    return number
+    return manual_seed(Generator().seed).seed
 
 
 @contextmanager

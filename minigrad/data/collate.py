@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.data.datasets import IterableDataset, draws, gatherer, index_array, several
+from minigrad.data.datasets import IterableDataset, draws, fetched, gatherer, index_array
 from minigrad.data.memory import Arena, empty
 from minigrad.errors import ArgumentError, MinigradError
 from minigrad.ops.creation import from_numpy, tensor
@@ -198,7 +198,7 @@ class Fetcher:
         """Return the samples with the given indices, or the sample with one index if there are no batches."""
         if isinstance(indices, np.ndarray):
             indices = indices.tolist()
-        return several(self.dataset, indices) if self.batched else self.dataset[indices]
+        return fetched(self.dataset, indices) if self.batched else self.dataset[indices]
 
     def following(self) -> Any:
         """Return the next samples of a stream, or the next sample if there are no batches."""

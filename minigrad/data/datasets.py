@@ -137,7 +137,7 @@ def defined(dataset: Any, name: str) -> Any:
     return None
 
 
-def several(dataset: Any, indices: Sequence[int]) -> Any:
+def fetched(dataset: Any, indices: Sequence[int]) -> Any:
     """Return several samples, with the dataset's own `__getitems__` if it has one."""
     method = defined(dataset, "__getitems__")
     return method(indices) if method else [dataset[k] for k in indices]
@@ -176,7 +176,7 @@ class Subset(Dataset[Any]):
             chosen = [self.indices[k] for k in indices]
         else:
             chosen = self._positions[index_array(indices)].tolist()
-        return several(self.dataset, chosen)
+        return fetched(self.dataset, chosen)
 
     @property
     def __getbatch__(self) -> Gather:
@@ -268,15 +268,12 @@ class StackDataset(Dataset[Any]):
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         """Return several samples; each dataset is read once."""
-        columns = [several(each, indices) for each in self._parts()]
-        counts = [len(each) for each in columns]
-        if set(counts) - {len(indices)}:
-            raise ArgumentError(
-                f"StackDataset: __getitems__ of a dataset must return {len(indices)} samples, one per index, got "
-                f"{counts} from the datasets; return all of them"
-            )
-        rows = zip(*columns, strict=True)
-        return [dict(zip(self.datasets, row, strict=True)) for row in rows] if isinstance(self.datasets, Mapping) else list(rows)
+        columns = [fetched(each, indices) for each in self._parts()]
+        n, counts = len(indices), [len(each) for each in columns]
+        if set(counts) - {n}:
+            raise ArgumentError(f"StackDataset: expected {n} samples of __getitems__, got {counts}; return them all")
+        rows, named = zip(*columns, strict=True), isinstance(self.datasets, Mapping)
+        return [dict(zip(self.datasets, row, strict=True)) if named else row for row in rows]
 
     def __len__(self) -> int:
         return len(self._parts()[0])

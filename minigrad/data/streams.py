@@ -72,10 +72,7 @@ def uniforms(key: Key, n: int) -> NDArray[np.float64]:
 
 
 def seed_of(key: Key, number: int, purpose: int = BATCH) -> int:
-    """Return the seed of a batch or of a worker: a hash, which is faster than creating a random stream.
-
-    The seed has 63 bits, so that a dataset can return it as an int64 element.
-    """
+    """Return the seed of a batch or of a worker, which fits int64: a hash is faster than creating a random stream."""
     return int.from_bytes(blake2b(pack("<4Q", *key, number, purpose), digest_size=8).digest(), "little") >> 1
 
 

@@ -104,7 +104,7 @@ def test_a_stack_reads_several_samples_with_the_method_of_a_dataset() -> None:
     (batch,) = data.DataLoader(data.Subset(data.StackDataset(tens, range(3)), [2, 1]), batch_size=2)
     assert [part.tolist() for part in batch] == [[20, 10], [2, 1]]
     tens.count = 1
-    with pytest.raises(ValueError, match=r"must return 2 samples, one per index, got \[1, 2\]"):
+    with pytest.raises(ValueError, match=r"expected 2 samples of __getitems__, got \[1, 2\]"):
         data.StackDataset(tens, "abc").__getitems__([0, 1])
     with pytest.raises(IndexError):
         data.StackDataset("abc").__getitems__([0, 3])
