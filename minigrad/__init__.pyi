@@ -1465,7 +1465,7 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | builtins.float, *, out
     """Return the positions at which to insert the elements of input into sorted rows, so that the rows stay sorted."""
 
 def seed() -> builtins.int:
-    """Seed the default generator with 64 random bits of the operating system, and return the seed."""
+    """Seed the default generator with 63 random bits of the operating system, and return the seed."""
 
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
     """Return a view of one position along `dim`, without this dim.  Gradient: g at this position, and 0 elsewhere."""

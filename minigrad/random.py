@@ -5,7 +5,6 @@ One generator serves all devices.  Its state is a seed and a position: 16 bytes.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -46,10 +45,8 @@ def initial_seed() -> int:
 
 
 def seed() -> int:
-    """Seed the default generator with 64 random bits of the operating system, and return the seed."""
-    number = int.from_bytes(os.urandom(8), "little")
-    manual_seed(number)
-    return number
+    """Seed the default generator with 63 random bits of the operating system, and return the seed."""
+    return manual_seed(Generator().seed).seed
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.data.datasets import IterableDataset, defined, draws, gatherer, index_array
+from minigrad.data.datasets import IterableDataset, draws, fetched, gatherer, index_array
 from minigrad.data.memory import Arena, empty
 from minigrad.errors import ArgumentError, MinigradError
 from minigrad.ops.creation import from_numpy, tensor
@@ -169,7 +169,6 @@ class Fetcher:
         self.batched = batched
         self.stream = isinstance(dataset, IterableDataset)
         self.gather = gatherer(dataset) if batched and collate is None and not self.stream else None
-        self.several = defined(dataset, "__getitems__") if batched else None
         self.draws = self.gather is None or draws(dataset)
         self.collate: Callable[[Any], Any] = collate or (default_collate if batched else default_convert)
         self.samples: Iterator[Any] | None = None
@@ -199,11 +198,7 @@ class Fetcher:
         """Return the samples with the given indices, or the sample with one index if there are no batches."""
         if isinstance(indices, np.ndarray):
             indices = indices.tolist()
-        if not self.batched:
-            return self.dataset[indices]
-        if self.several is not None:
-            return self.several(indices)
-        return [self.dataset[index] for index in indices]
+        return fetched(self.dataset, indices) if self.batched else self.dataset[indices]
 
     def following(self) -> Any:
         """Return the next samples of a stream, or the next sample if there are no batches."""

@@ -137,6 +137,12 @@ def defined(dataset: Any, name: str) -> Any:
     return None
 
 
+def fetched(dataset: Any, indices: Sequence[int]) -> Any:
+    """Return several samples, with the dataset's own `__getitems__` if it has one."""
+    method = defined(dataset, "__getitems__")
+    return method(indices) if method else [dataset[k] for k in indices]
+
+
 def gatherer(dataset: Any) -> Gather | None:
     """Return the function that gathers whole batches of a dataset, or None."""
     if isinstance(dataset, (np.ndarray, Tensor)):
@@ -164,14 +170,13 @@ class Subset(Dataset[Any]):
             return self.dataset[[self.indices[k] for k in index]]
         return self.dataset[self.indices[index]]
 
-    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
-        """Return several samples, with the dataset's own `__getitems__` if it has one."""
+    def __getitems__(self, indices: Sequence[int]) -> Any:
+        """Return several samples."""
         if self._positions is None:
             chosen = [self.indices[k] for k in indices]
         else:
             chosen = self._positions[index_array(indices)].tolist()
-        several = defined(self.dataset, "__getitems__")
-        return several(chosen) if several else [self.dataset[k] for k in chosen]
+        return fetched(self.dataset, chosen)
 
     @property
     def __getbatch__(self) -> Gather:
@@ -260,6 +265,15 @@ class StackDataset(Dataset[Any]):
         if isinstance(self.datasets, Mapping):
             return {name: each[index] for name, each in self.datasets.items()}
         return tuple(each[index] for each in self.datasets)
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        """Return several samples; each dataset is read once."""
+        columns = [fetched(each, indices) for each in self._parts()]
+        n, counts = len(indices), [len(each) for each in columns]
+        if set(counts) - {n}:
+            raise ArgumentError(f"StackDataset: expected {n} samples of __getitems__, got {counts}; return them all")
+        rows, named = zip(*columns, strict=True), isinstance(self.datasets, Mapping)
+        return [dict(zip(self.datasets, row, strict=True)) if named else row for row in rows]
 
     def __len__(self) -> int:
         return len(self._parts()[0])

@@ -72,8 +72,8 @@ def uniforms(key: Key, n: int) -> NDArray[np.float64]:
 
 
 def seed_of(key: Key, number: int, purpose: int = BATCH) -> int:
-    """Return the 64-bit seed of a batch or of a worker: a hash, which is faster than creating a random stream."""
-    return int.from_bytes(blake2b(pack("<4Q", *key, number, purpose), digest_size=8).digest(), "little")
+    """Return the seed of a batch or of a worker, which fits int64: a hash is faster than creating a random stream."""
+    return int.from_bytes(blake2b(pack("<4Q", *key, number, purpose), digest_size=8).digest(), "little") >> 1
 
 
 def plant(seed: int) -> None:

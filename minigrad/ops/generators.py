@@ -52,7 +52,7 @@ class Generator:
             seed, device = None, seed
         self.device = as_device("cpu" if device is None else device)
         self.offset = 0
-        self.seed = checked_seed(int.from_bytes(os.urandom(8), "little") if seed is None else seed)
+        self.seed = checked_seed(int.from_bytes(os.urandom(8), "little") >> 1 if seed is None else seed)  # fits int64
 
     def manual_seed(self, seed: int) -> Generator:
         """Restart the generator at the beginning of the stream of `seed`, which is taken modulo 2**64."""

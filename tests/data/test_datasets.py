@@ -88,6 +88,28 @@ def test_a_stack_has_tuples_or_dicts() -> None:
             data.StackDataset(**wrong)
 
 
+def test_a_stack_reads_several_samples_with_the_method_of_a_dataset() -> None:
+    class Several(data.Dataset):
+        count = 0
+
+        def __len__(self) -> int:
+            return 3
+
+        def __getitems__(self, indices: list[int]) -> list[int]:
+            return [10 * i for i in indices][self.count :]
+
+    tens = Several()
+    assert data.StackDataset(tens, "abc").__getitems__([2, 0]) == [(20, "c"), (0, "a")]
+    assert data.StackDataset(n=tens, c="abc").__getitems__([1]) == [{"n": 10, "c": "b"}]
+    (batch,) = data.DataLoader(data.Subset(data.StackDataset(tens, range(3)), [2, 1]), batch_size=2)
+    assert [part.tolist() for part in batch] == [[20, 10], [2, 1]]
+    tens.count = 1
+    with pytest.raises(ValueError, match=r"expected 2 samples of __getitems__, got \[1, 2\]"):
+        data.StackDataset(tens, "abc").__getitems__([0, 1])
+    with pytest.raises(IndexError):
+        data.StackDataset("abc").__getitems__([0, 3])
+
+
 def test_a_subset_gathers_by_its_dataset_unless_a_class_redefines_its_samples() -> None:
     class Shifted(data.TensorDataset):
         def __getitem__(self, i: Any) -> Any:

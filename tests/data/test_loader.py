@@ -244,6 +244,19 @@ def test_numbers_that_a_program_draws_between_batches_are_those_without_batches(
     assert drawn[0] == drawn[1] and len(drawn[0]) == 6
 
 
+def test_a_seed_that_nobody_chose_is_an_element_of_int64() -> None:
+    class Seeds(data.Dataset):
+        def __len__(self) -> int:
+            return 40
+
+        def __getitem__(self, i: int) -> int:
+            return mg.initial_seed()
+
+    seeds = [seed for batch in DataLoader(Seeds(), 2, generator=mg.Generator(3)) for seed in batch.tolist()]
+    assert len(set(seeds)) == 20 and max(seeds) > 2**60
+    assert max(mg.Generator().seed for _ in range(40)) < 2**63
+
+
 def test_the_same_seed_gives_the_same_random_numbers_and_another_epoch_others() -> None:
     def epochs(seed: int) -> list[Any]:
         loader = DataLoader(Drawn(6), 2, generator=mg.Generator(seed))

@@ -169,6 +169,16 @@ def test_causal_attention_to_more_keys_than_queries_is_the_same_on_the_cpu() -> 
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
+def test_a_causal_mask_begins_at_the_first_key_or_ends_at_the_last() -> None:
+    bias = mg.nn.attention.bias
+    assert bias.causal_upper_left(2, 4).int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0]]
+    assert bias.causal_lower_right(2, 4).int().tolist() == [[1, 1, 1, 0], [1, 1, 1, 1]]
+    q, k = mg.randn(1, 3, 5), mg.randn(1, 4, 5)
+    whole = F.scaled_dot_product_attention(mg.cat([mg.ones(1, 1, 5), q], 1), k, k, is_causal=True)
+    part = F.scaled_dot_product_attention(q, k, k, bias.causal_lower_right(3, 4))
+    assert part.allclose(whole[:, 1:], atol=1e-6)
+
+
 @pytest.mark.parametrize("separate", [False, True])
 def test_attention_as_a_function_is_that_of_the_module(separate: bool) -> None:
     sizes = {"kdim": 3, "vdim": 2} if separate else {}

@@ -20,7 +20,7 @@ OUTSIDE = re.compile(
     r"|[(,]\s*_[a-z]\w*=|functionalize"
 )
 OUTSIDE_NAME = re.compile(
-    r"__refs_|_masked_(sum|prod|mean|std|var|a?max|a?min|arg|norm|median|cum|logs|soft|normalize)|[sS]parse|complex32|float8|quint|qint|named_tensor|_meta|cuda|nested|jit|dynamo|profiler|fx_|logging_tensor"
+    r"__refs_|__foreach_|_masked_(sum|prod|mean|std|var|a?max|a?min|arg|norm|median|cum|logs|soft|normalize)|[sS]parse|complex32|float8|quint|qint|named_tensor|_meta|cuda|nested|jit|dynamo|profiler|fx_|logging_tensor"
 )
 KINDS = {
     "bool": "bool",
@@ -38,9 +38,10 @@ def sources(path: Path) -> dict[str, str]:
     text = path.read_text(encoding="utf-8")
     lines, found, private, tree = text.splitlines(), dict[str, str](), set[str](), ast.parse(text)
     for node in ast.walk(tree):
-        path = node.module or "" if isinstance(node, ast.ImportFrom) else ""
-        if "._" in path and not path.startswith(("torch.testing.", "torch.utils._pytree")):
-            private.update([each.asname or each.name for each in node.names])
+        for each in node.names if isinstance(node, ast.ImportFrom) else ():
+            full = f"{node.module}.{each.name}"
+            if "._" in full and not full.startswith(("torch.testing.", "torch.utils._pytree")):
+                private.add(each.asname or each.name)
         if isinstance(node, ast.FunctionDef):
             body = "\n".join(lines[node.lineno - 1 : node.end_lineno])
             found[node.name] = found.get(node.name, "") + body

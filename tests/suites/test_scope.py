@@ -7,6 +7,8 @@ from pathlib import Path
 from tests.suites.scope import few, outside, sources
 
 TEXT = """
+from torch.utils.data import _utils, get_worker_info
+
 def helper(x):
     return x.to_sparse()
 
@@ -44,6 +46,9 @@ class TestOps:
     def test_own_operator(self):
         assert own_sum(x) == 0
 
+    def test_private_module(self):
+        assert _utils.collate
+
     def check(self, device):
         self._count = x._saved_self
 """
@@ -53,8 +58,9 @@ def test_features_and_private_names_decide_what_is_outside(tmp_path: Path) -> No
     (tmp_path / "test_ops.py").write_text(TEXT, encoding="utf-8")
     texts, known = sources(tmp_path / "test_ops.py"), dict[str, bool]()
     assert not outside("test_add_cpu_int64", texts, known)
-    for name in ("test_private", "test_inner_cpu", "test_private_argument", "test_own_operator", "test_own_tensor"):
-        assert outside(name, texts, known), name
+    names = "private inner_cpu private_argument private_module own_operator own_tensor abs__foreach_abs_cpu_float32"
+    for name in names.split():
+        assert outside(f"test_{name}", texts, known), name
     assert outside("test_add_cpu_complex32", texts, known) and outside("test_jit", texts, known)
 
 

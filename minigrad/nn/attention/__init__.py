@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from enum import Enum
 
 from minigrad.declare.manual import document_all
+from minigrad.nn.attention import bias as bias
 
 
 class SDPBackend(Enum):
