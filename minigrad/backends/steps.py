@@ -113,11 +113,11 @@ class Steps:
         """Return the numbers 0 to n - 1 along dim `dim` of `ndim` dims."""
         return self.constant(np.arange(n).reshape([n if d == dim else 1 for d in range(ndim)]), int64)
 
-    def lower(self, request: Request) -> Launch:
-        """Return the launch that composes the request of the call from simpler requests."""
-        count = len(self.operands)
-        launch: Launch = self.backend.lower(request, self.specs[count:], *self.specs[:count])
-        return launch
+    def lower(self, request: Request) -> None:
+        """Add the steps that compose the request of the call from simpler requests."""
+        made = self.backend.lowering(request)(self, request)
+        if made is not None:
+            self.then(made, *self.operands, *self.outs)
 
     # ---- steps
 
@@ -218,8 +218,8 @@ class Steps:
         return Launch(self.arguments, self.steps, self.temporaries, self.flags, self.always_fails, self.parts)
 
 
-def through_dense(steps: Steps, request: Request) -> Launch:
-    """Return the launch of a request whose loops write one run.
+def through_dense(steps: Steps, request: Request) -> None:
+    """Add the steps of a request whose loops write one run.
 
     The loops write into temporary memory, which is then copied.
     """
@@ -227,11 +227,10 @@ def through_dense(steps: Steps, request: Request) -> Launch:
     dense = steps.work(out.shape, out.dtype)
     steps.ask(request, dense, *steps.operands)
     steps.copy(out, dense)
-    return steps.launch
 
 
-def through_terms(steps: Steps, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Launch:
-    """Return the launch of a reduction of several operands by loops over one operand.
+def through_terms(steps: Steps, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> None:
+    """Add the steps of a reduction of several operands by loops over one operand.
 
     The mapped terms are stored first.
     """
@@ -239,7 +238,6 @@ def through_terms(steps: Steps, reducer: Reducer, compute: np.dtype[Any], dims: 
     terms = steps.work(steps.operands[0].shape, as_dtype(compute))
     steps.each(reducer.map, terms, *steps.operands, compute=compute)
     steps.ask(Reduce(reducer.unmapped(), compute, dims), steps.outs, terms)
-    return steps.launch
 
 
 def wide(dtype: DType) -> DType:
