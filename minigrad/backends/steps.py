@@ -43,6 +43,10 @@ class Value(Spec):
         """Return the same memory through another layout."""
         return Value(self.slot, Spec(layout, self.dtype))
 
+    def expand(self, shape: Ints) -> Value:
+        """Return the value expanded to a shape; its elements are repeated."""
+        return self if self.shape == shape else self.seen(self.layout.expand(shape))
+
     def at(self, dim: int, start: int, length: int = 1) -> Value:
         """Return some entries of a dim."""
         return self.seen(self.layout.narrow(dim, start, length))
@@ -180,12 +184,12 @@ class Steps:
         """
         outs = (out,) if isinstance(out, Value) else tuple(out)
         shape = outs[0].shape
-        stretched = [x if x.shape == shape else x.seen(x.layout.expand(shape)) for x in operands]
+        stretched = [x.expand(shape) for x in operands]
         self.ask(Elementwise(scalar, compute or outs[0].dtype.compute), outs, *stretched)
 
     def copy(self, out: Value, a: Value) -> None:
         """Copy the elements of `a`, expanded and cast."""
-        self.ask(Copy(), out, a if a.shape == out.shape else a.seen(a.layout.expand(out.shape)))
+        self.ask(Copy(), out, a.expand(out.shape))
 
     def fill(self, out: Value, number: Any) -> None:
         """Set all elements to one number."""
@@ -197,7 +201,7 @@ class Steps:
 
     def index_add(self, out: Value, a: Value, index: Value, src: Value, dim: int) -> None:
         """Copy `a`, expanded, then add src[i, j, k] to out[i, index[j], k] for dim 1, in index order."""
-        a = a if a.shape == out.shape else a.seen(a.layout.expand(out.shape))
+        a = a.expand(out.shape)
         self.ask(Scatter(dim), out, a, index.seen(along(index.layout, src.shape, dim)), src)
 
     def reducer(self, reducer: Any, out: Value, a: Value, dims: Sequence[int]) -> None:
