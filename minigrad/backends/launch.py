@@ -282,7 +282,6 @@ class Calls:
 
 Loop = Launch | Executable | Callable[..., Any]  # the results that a backend's method may return for a request
 NO_STEPS = Launch(0)  # the launch of a loop without elements, for any buffers
-NO_POSITIONS = Launch(0, always_fails=True)  # the launch of a gather or scatter of indices into a dim of size 0
 
 
 def as_launch(made: Any, arguments: int, name: str, flags: bool = True) -> Launch:

@@ -8,7 +8,6 @@ from math import prod
 from typing import Any, Generic, TypeVar
 
 from minigrad.backends.base import serves
-from minigrad.backends.launch import Launch
 from minigrad.backends.steps import Ints, Steps, Value
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
@@ -35,13 +34,12 @@ def serve_positions(
     """
 
     @serves(device, kind)
-    def positions(steps: Steps, request: Request) -> Launch | None:
+    def positions(steps: Steps, request: Request) -> None:
         *values, out = steps.outs
         if values and values[0].layout is not out.layout:
-            return steps.lower(request)
-        if out.layout.numel:
+            steps.lower(request)
+        elif out.layout.numel:
             find(steps, request, out, values[0] if values else None)
-        return None
 
 
 class Problem:

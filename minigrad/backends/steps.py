@@ -43,6 +43,10 @@ class Value(Spec):
         """Return the same memory through another layout."""
         return Value(self.slot, Spec(layout, self.dtype))
 
+    def expand(self, shape: Ints) -> Value:
+        """Return the value expanded to a shape; its elements are repeated."""
+        return self if self.shape == shape else self.seen(self.layout.expand(shape))
+
     def at(self, dim: int, start: int, length: int = 1) -> Value:
         """Return some entries of a dim."""
         return self.seen(self.layout.narrow(dim, start, length))
@@ -113,11 +117,11 @@ class Steps:
         """Return the numbers 0 to n - 1 along dim `dim` of `ndim` dims."""
         return self.constant(np.arange(n).reshape([n if d == dim else 1 for d in range(ndim)]), int64)
 
-    def lower(self, request: Request) -> Launch:
-        """Return the launch that composes the request of the call from simpler requests."""
-        count = len(self.operands)
-        launch: Launch = self.backend.lower(request, self.specs[count:], *self.specs[:count])
-        return launch
+    def lower(self, request: Request) -> None:
+        """Add the steps that compose the request of the call from simpler requests."""
+        made = self.backend.lowering(request)(self, request)
+        if made is not None:
+            self.then(made, *self.operands, *self.outs)
 
     # ---- steps
 
@@ -180,12 +184,12 @@ class Steps:
         """
         outs = (out,) if isinstance(out, Value) else tuple(out)
         shape = outs[0].shape
-        stretched = [x if x.shape == shape else x.seen(x.layout.expand(shape)) for x in operands]
+        stretched = [x.expand(shape) for x in operands]
         self.ask(Elementwise(scalar, compute or outs[0].dtype.compute), outs, *stretched)
 
     def copy(self, out: Value, a: Value) -> None:
         """Copy the elements of `a`, expanded and cast."""
-        self.ask(Copy(), out, a if a.shape == out.shape else a.seen(a.layout.expand(out.shape)))
+        self.ask(Copy(), out, a.expand(out.shape))
 
     def fill(self, out: Value, number: Any) -> None:
         """Set all elements to one number."""
@@ -197,7 +201,7 @@ class Steps:
 
     def index_add(self, out: Value, a: Value, index: Value, src: Value, dim: int) -> None:
         """Copy `a`, expanded, then add src[i, j, k] to out[i, index[j], k] for dim 1, in index order."""
-        a = a if a.shape == out.shape else a.seen(a.layout.expand(out.shape))
+        a = a.expand(out.shape)
         self.ask(Scatter(dim), out, a, index.seen(along(index.layout, src.shape, dim)), src)
 
     def reducer(self, reducer: Any, out: Value, a: Value, dims: Sequence[int]) -> None:
@@ -218,8 +222,8 @@ class Steps:
         return Launch(self.arguments, self.steps, self.temporaries, self.flags, self.always_fails, self.parts)
 
 
-def through_dense(steps: Steps, request: Request) -> Launch:
-    """Return the launch of a request whose loops write one run.
+def through_dense(steps: Steps, request: Request) -> None:
+    """Add the steps of a request whose loops write one run.
 
     The loops write into temporary memory, which is then copied.
     """
@@ -227,11 +231,10 @@ def through_dense(steps: Steps, request: Request) -> Launch:
     dense = steps.work(out.shape, out.dtype)
     steps.ask(request, dense, *steps.operands)
     steps.copy(out, dense)
-    return steps.launch
 
 
-def through_terms(steps: Steps, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Launch:
-    """Return the launch of a reduction of several operands by loops over one operand.
+def through_terms(steps: Steps, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> None:
+    """Add the steps of a reduction of several operands by loops over one operand.
 
     The mapped terms are stored first.
     """
@@ -239,7 +242,6 @@ def through_terms(steps: Steps, reducer: Reducer, compute: np.dtype[Any], dims: 
     terms = steps.work(steps.operands[0].shape, as_dtype(compute))
     steps.each(reducer.map, terms, *steps.operands, compute=compute)
     steps.ask(Reduce(reducer.unmapped(), compute, dims), steps.outs, terms)
-    return steps.launch
 
 
 def wide(dtype: DType) -> DType:

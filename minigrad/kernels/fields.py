@@ -65,7 +65,7 @@ class Fields:
         return Fields(" ".join(self.numbers), text(self.lists), text(self.each), self.results) if lengths else self
 
     def lengths(self, each: Sequence[Sequence[Any]], values: Mapping[str, Any]) -> dict[str, int]:
-        """Return the lengths that have names, each from the first list of this length; values are those of `pack`."""
+        """Return the lengths that have names, each from the first list of this length; values are those of `packed`."""
         lists = [(length, values[name]) for name, length in self.lists if name in values]
         lists += [(length, value) for group in each for (_, length), value in zip(self.each, group, strict=True)]
         lengths: dict[str, int] = {}
@@ -98,7 +98,7 @@ class Fields:
             raise KernelError(f"there is no number {name!r} in the list {', '.join([*self.positions, *self.groups])}")
         return f"{whole} + {inner}" if inner else str(whole)
 
-    def pack(self, *each: Sequence[Any], **values: Any) -> list[int]:
+    def packed(self, each: Sequence[Sequence[Any]], values: dict[str, Any]) -> list[int]:
         """Return all numbers in their order.
 
         each: for each result and operand, the values of its group in order.  values: the other numbers and lists by
@@ -107,10 +107,6 @@ class Fields:
         Raises KernelError unless every other name is given, no unknown name is given, and every list has its stated
         length.
         """
-        return self.packed(each, values)
-
-    def packed(self, each: Sequence[Sequence[Any]], values: dict[str, Any]) -> list[int]:
-        """Return all numbers in their order: see `pack`."""
         lengths = self.lengths(each, values) if self.lists or each else {}
         for length in lengths:
             if length in self.positions:

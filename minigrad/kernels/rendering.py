@@ -300,15 +300,11 @@ def settle(text: str, taken: Iterable[str] = ()) -> str:
     return PASTED.sub(lambda match: pasted[match[0]] or "", text)
 
 
-def render(
-    scalar: ScalarFn,
-    args: list[ast.expr],
-    compute: np.dtype[Any],
-    used: set[str],
-    calls: Mapping[str, str] = MappingProxyType({}),
-    condition: bool = False,
-) -> tuple[list[str], ast.expr]:
-    """Return a scalar function as statements and a result expression.
+def render_results(
+    scalar: ScalarFn, args: list[ast.expr], compute: np.dtype[Any], used: set[str],
+    calls: Mapping[str, str] = MappingProxyType({}), conditions: Sequence[bool] = (),
+) -> tuple[list[str], list[ast.expr]]:  # fmt: skip
+    """Return a scalar function as statements and one expression per result.
 
     args: the expression of each operand.  compute: the dtype `T`.
 
@@ -317,17 +313,8 @@ def render(
     calls: the replacements of math.NAME and of the operators in `OPERATORS`.  They are for float64 if `compute` is not
     a float.  A function that is not in `calls` has its text in `MATH`.
 
-    condition: whether the result may be a condition instead of a number.
+    conditions: for each result, whether it may be a condition instead of a number.
     """
-    lines, (result,) = render_results(scalar, args, compute, used, calls, [condition])
-    return lines, result
-
-
-def render_results(
-    scalar: ScalarFn, args: list[ast.expr], compute: np.dtype[Any], used: set[str],
-    calls: Mapping[str, str] = MappingProxyType({}), conditions: Sequence[bool] = (),
-) -> tuple[list[str], list[ast.expr]]:  # fmt: skip
-    """Return a scalar function as `render` does, but with one expression and one entry of `conditions` per result."""
     conditions = conditions or [False] * scalar.results
     lines, values = bodies_of(scalar, [Value(a) for a in args], compute, used, "", calls)
     counted = KINDS[compute.kind] != "bool"

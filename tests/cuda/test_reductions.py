@@ -148,13 +148,13 @@ def launched(simulator, case, sought, change=("", "")):
         rank = len(share.values["sizes"])
         words = reduction.search_words(GREATER, f32, False, share.along, True)
         text = text_of(loops.search, (f32, None, i64), words, f32.compute, kept=rank)
-        numbers = loops.SEARCH.pack(**share.values)
+        numbers = loops.SEARCH.packed((), dict(share.values))
     else:
         share = plan_groups([out], [a], dims, 4)
         ranks = {"kept": len(share.values["sizes"]), "reduced": len(share.values["reduced_sizes"])}
         words = reduction.spread_words(schema["sum"].reducer, f64.compute, f32, share.along, share.width)
         text = text_of(loops.spread, (f32, f32), words, f64.compute, **ranks)
-        numbers = loops.SPREAD.pack(*share.goals, *share.each, count=1, **share.values)
+        numbers = loops.SPREAD.packed([*share.goals, *share.each], {"count": 1} | share.values)
     assert share.pieces == 1 and change[0] in text
     there, goal = simulator.allocate(x.size, x.dtype), simulator.allocate(out.numel, np.dtype("i8" if sought else "f4"))
     simulator.copy_to_device(there, x.reshape(-1))

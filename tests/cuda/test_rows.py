@@ -123,7 +123,7 @@ def launched(simulator, n, change=("", "")):
     """Launch a text, changed, as the backend would launch the right one."""
     x = Spec(Layout.contiguous((3, n)), f32)
     form, block, groups, told = rows.plan_rows(SOFTMAX, x, [x], 1, 0.0)
-    words, told = row_words(SOFTMAX, form, f32.compute, ""), ROWS.pack(*groups, **told)
+    words, told = row_words(SOFTMAX, form, f32.compute, ""), ROWS.packed(groups, told)
     text = text_of(loops.rows, (f32, None, None, None, f32), words, f32.compute, rank=1)
     assert change[0] in text and len(told) == ROWS.fixed({"rank": 1}).count(2)
     there, goal = (simulator.allocate(3 * n, np.dtype("f4")) for _ in range(2))

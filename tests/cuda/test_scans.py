@@ -12,6 +12,9 @@ from minigrad.backends.cuda.simulator import check_written
 from minigrad.core.dtype import f32, f64, i64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.macros import scalar_macro
+from minigrad.kernels.pasting import Macro
 from minigrad.ops.reduction.scan import NOT_LESS, SUM
 
 # A few lanes a row, tiles of a warp, tiles of a block.
@@ -100,13 +103,13 @@ def launched(simulator, kind, change=("", "")):
         words = scan.tile_words(SUM, f64.compute, 4, False, False)
         text, results = text_of(scan.tiles, (f32, None, f32), words, f64.compute, rank=0), ["f4"]
     else:
-        words = scan.extreme_words(NOT_LESS, f32)
+        words = {"F": Macro(scalar_macro(NOT_LESS, f32.compute, CUDA, True))}
         text, results = text_of(scan.extremes, (f32, f32, i64), words, f32.compute, rank=0), ["f4", "i8"]
     assert change[0] in text
     there, *goals = (simulator.allocate(n, np.dtype(dtype)) for dtype in ("f4", *results))
     simulator.copy_to_device(there, x)
     groups = [(0, 1, ())] * (1 + len(goals))
-    numbers = scan.SCAN.pack(*groups, rows=1, n=n, block=n, blocks=1, shape=())
+    numbers = scan.SCAN.packed(groups, {"rows": 1, "n": n, "block": n, "blocks": 1, "shape": ()})
     kernel, before = simulator.load(Program("changed", text.replace(*change))), simulator.launches
     launch = simulator.launcher(kernel, (1, 1, 1), (256, 1, 1), numbers)
     launch(there.address, *[goal.address for goal in goals])

@@ -240,7 +240,7 @@ def negation():
 def test_a_mistake_in_the_loop_over_a_run_is_noticed(negation, change, kind):
     machine = Simulator()
     n = 2 * 2 * 64 * 4 + 131  # two blocks of 64 threads take two turns of four elements, and two of what is left
-    more = {"blocks": 2, "numbers": dense.loop.fields.pack((0,), (0,), n=n, whole=256)}
+    more = {"blocks": 2, "numbers": dense.loop.fields.packed([(0,), (0,)], {"n": n, "whole": 256})}
     assert run(machine, negation, np.ones(n), n, **more).sum() == -n
     assert negation.replace(*change) != negation
     noticed(machine, kind, negation.replace(*change), np.ones(n), n, **more)

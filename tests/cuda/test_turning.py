@@ -129,7 +129,7 @@ def launched(simulator, dtype, change=("", "")):
     there, goal = (simulator.allocate(x.size, dtype.numpy) for _ in range(2))
     simulator.copy_to_device(there, x.reshape(-1))
     kernel, before = simulator.load(Program("changed", text.replace(*change))), simulator.launches
-    numbers = elementwise.TILES.pack(*plan.groups, **plan.numbers)
+    numbers = elementwise.TILES.packed(plan.groups, dict(plan.numbers))
     simulator.launcher(kernel, (2, 1, 1), plan.block, numbers)(there.address, goal.address)
     check_written(out, goal, before)
     return np.array_equal(simulator.copy_to_host(goal).reshape(68, 36), x.T)

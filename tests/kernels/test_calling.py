@@ -76,7 +76,7 @@ def kernel_of(text, name="called"):
 
 
 def numbers(tasks, end=False, **named):
-    return np.array([tasks, end, *FIELDS.pack(**named)], np.int64)
+    return np.array([tasks, end, *FIELDS.packed((), named)], np.int64)
 
 
 @pytest.mark.parametrize("kind", ["brief", "alone", "shared"])
@@ -194,18 +194,19 @@ def test_arrays_of_another_shape_in_memory_are_noticed(monkeypatch):
 
 def test_numbers_are_given_by_name_and_all_of_them():
     fields = Fields("n rank", "sizes[rank] steps[rank]", "offset strides[rank]")
-    packed = fields.pack((7, (8, 9)), (10, (11, 12)), n=1, rank=2, sizes=(3, 4), steps=(5, 6))
+    groups, lists = ((7, (8, 9)), (10, (11, 12))), {"sizes": (3, 4), "steps": (5, 6)}
+    packed = fields.packed(groups, {"n": 1, "rank": 2} | lists)
     assert packed == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
-    assert packed == fields.pack((7, (8, 9)), (10, (11, 12)), n=1, sizes=(3, 4), steps=(5, 6)), "a list has its length"
+    assert packed == fields.packed(groups, {"n": 1} | lists), "a list has its length"
     places = [fields.position("steps", "d"), fields.position("offset", group="1"), fields.position("strides", "d", "1")]
     assert [packed[eval(place, {"rank": 2, "d": 1})] for place in places] == [6, 10, 12]
     with pytest.raises(KernelError, match="steps is missing"):
-        fields.pack(n=1, rank=0, sizes=())
+        fields.packed((), {"n": 1, "rank": 0, "sizes": ()})
     with pytest.raises(KernelError, match="2 entries, but rank is 1"):
-        fields.pack(n=1, rank=1, sizes=(1, 2), steps=(1,))
+        fields.packed((), {"n": 1, "rank": 1, "sizes": (1, 2), "steps": (1,)})
     with pytest.raises(KernelError, match="no number 'm' in the list"):
         fields.position("m")
-    assert Fields("n", "sizes[n] runs").pack(sizes=(3, 4), runs=(5, 6, 7)) == [2, 3, 4, 5, 6, 7]
+    assert Fields("n", "sizes[n] runs").packed((), {"sizes": (3, 4), "runs": (5, 6, 7)}) == [2, 3, 4, 5, 6, 7]
 
 
 def test_a_walk_takes_a_place_apart_with_the_last_dim_fastest():
@@ -219,7 +220,8 @@ def test_a_walk_takes_a_place_apart_with_the_last_dim_fastest():
             out[at] = p_0
 
     text = pasting.paste(template, 1, {}, {}, fields)
-    space = {"first": 0, "last": 6, "numbers": fields.pack(((0, 0),), ((100, 10),), rank=2, sizes=(2, 3), steps=(3, 1))}
+    numbers = fields.packed([((0, 0),), ((100, 10),)], {"rank": 2, "sizes": (2, 3), "steps": (3, 1)})
+    space = {"first": 0, "last": 6, "numbers": numbers}
     exec(text, space)
     out = np.zeros(6)
     space["template"](None, out, space["numbers"])

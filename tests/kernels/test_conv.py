@@ -8,7 +8,6 @@ from cases import over
 from numpy.lib.stride_tricks import as_strided
 
 import minigrad.backends.cpu.channels as channels
-import minigrad.backends.cpu.conv as module
 import minigrad.backends.cpu.fields as dims
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
@@ -162,7 +161,7 @@ def test_blocks_of_every_size_give_the_same(name, monkeypatch):
 @pytest.mark.parametrize("form", ["flat", "rows", "unfolded"])
 @pytest.mark.parametrize("name", CASES)
 def test_each_form_of_covering_the_outputs_gives_the_same(name, form, least, monkeypatch):
-    monkeypatch.setattr(module, "form_of", lambda *given: form)
+    monkeypatch.setattr(dims, "form_of", lambda *given: form)
     monkeypatch.setattr(dims, "BLOCK", least)
     check(*CASES[name])
 

@@ -198,7 +198,7 @@ def test_large_copies_are_made_part_by_part_with_the_same_bits(m, n, k, turned, 
     monkeypatch.setattr(product, "PACKED_LEFT", 1 << 10)
     monkeypatch.setattr(product, "PACKED", 1 << 10)
     monkeypatch.setattr(product, "GATHERED", 0)
-    monkeypatch.setattr("minigrad.backends.cpu.matmul.pays_transposed", lambda *args: False)
+    monkeypatch.setattr(product, "pays_transposed", lambda *args: False)
     a = Layout.contiguous((k, m)).transpose(0, 1)
     b = Layout.contiguous((n, k)).transpose(0, 1) if turned else Layout.contiguous((k, n))
     x, y, z = (rng.standard_normal(size).astype(np.float32) for size in (m * k, k * n, n))

@@ -63,7 +63,7 @@ def kernel_of(text: str) -> Callable[..., Any]:
 def test_a_kernel_for_another_processor_computes_what_the_reference_computes(op: Any, dtype: Any) -> None:
     x = mg.tensor([-1.0, 0.0, 0.5, 2.0, 3.0], dtype=dtype, device="reference")
     buffer, out = x.storage.buffer[:5], np.zeros(5, dtype.storage)
-    numbers = [3, 0, *elementwise.DENSE.pack((0,), (0,), n=5, chunk=2)]
+    numbers = [3, 0, *elementwise.DENSE.packed([(0,), (0,)], {"n": 5, "chunk": 2})]
     kernel_of(text_of(op, dtype, PLAIN))(buffer, out, np.array(numbers, np.int64))
     want = host_array(getattr(x, op.name)())
     np.testing.assert_allclose(np.float64(to_logical(out, dtype)), np.float64(want), rtol=RTOL[dtype.name])

@@ -6,28 +6,10 @@ divided, which loop runs and which numbers it receives; `CpuSteps.run` (`family.
 
 from __future__ import annotations
 
-from minigrad.backends.cpu import (
-    chained,
-    conv,
-    elementwise,
-    factors,
-    filling,
-    fourier,
-    groups,
-    indexing,
-    many,
-    masks,
-    matmul,
-    pairs,
-    picks,
-    pool,
-    reduction,
-    resampling,
-    rotations,
-    rows,
-    sampling,
-    scan,
-    selecting,
-    sorting,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
 from minigrad.backends.cpu.family import CpuBackend as CpuBackend
+
+for _family in iter_modules(__path__, f"{__name__}."):
+    import_module(_family.name)

@@ -27,7 +27,6 @@ from minigrad.backends.cpu.reduction import LIBERTIES, WHOLE, accumulators, form
 from minigrad.backends.cpu.reduction_plans import ReductionPlan, plan_reduction
 from minigrad.backends.cpu.rows import along_numbers, is_streamed, run_rows
 from minigrad.backends.cpu.texts import Chain, elements_of, helper, short_header, step_words
-from minigrad.backends.launch import Launch
 from minigrad.backends.steps import Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
@@ -131,20 +130,21 @@ def source_of(scalars: Sequence[ScalarFn | None], reads: Sequence[Ints]) -> Sour
 
 
 @serves(CpuBackend, requests.Chained)
-def chain(steps: CpuSteps, request: requests.Chained) -> Launch:
-    out, inner, source, made = steps.outs[0], request.request, source_of(request.scalars, request.reads), None
+def chain(steps: CpuSteps, request: requests.Chained) -> None:
+    out, inner, source, made = steps.outs[0], request.request, source_of(request.scalars, request.reads), False
     if isinstance(inner, requests.MapRows) and not inner.fn.terms and out.dtype.compute == request.dtype.storage:
         made = chained_rows(steps, out, source, inner)
     if isinstance(inner, requests.Reduce) and len(request.scalars) == 1:
         made = chained_reduction(steps, out, source, inner, request.dtype)
-    return made or steps.lower(request)
+    if not made:
+        steps.lower(request)
 
 
-def chained_rows(steps: CpuSteps, out: Value, source: Source, request: requests.MapRows) -> Launch | None:
-    """Return the launch for rows along the memory of the result, otherwise None."""
+def chained_rows(steps: CpuSteps, out: Value, source: Source, request: requests.MapRows) -> bool:
+    """Add the loop over rows along the memory of the result, or return False."""
     fn, dim = request.fn, request.dim
     if out.layout.numel == 0 or (out.layout.strides[dim] != 1 and out.shape[dim] > 1):
-        return None
+        return False
     n, arrays = out.shape[dim], [steps.operands[k] for k in source.order]
     share = pieces(out.layout.numel // n, CHUNK // n)
     numbers, direct = along_numbers(out, arrays, dim, request.value, share)
@@ -156,26 +156,24 @@ def chained_rows(steps: CpuSteps, out: Value, source: Source, request: requests.
         steps, named, arrays, {"out": out}, read, is_streamed(out, n), numbers, source.chains,
         step_words([x.layout.strides[dim] for x in arrays]),
     )  # fmt: skip
-    return steps.launch
+    return True
 
 
-def chained_reduction(
-    steps: CpuSteps, out: Value, source: Source, request: requests.Reduce, element: DType
-) -> Launch | None:
-    """Return the launch for a reduction of whole rows of neighbours, otherwise None."""
+def chained_reduction(steps: CpuSteps, out: Value, source: Source, request: requests.Reduce, element: DType) -> bool:
+    """Add the loop of a reduction of whole rows of neighbours, or return False."""
     dims, reducer, compute = request.dims, request.reducer, request.compute
     arrays = [steps.operands[k] for k in source.order]
     shape, (chain,) = arrays[0].shape, source.chains
     if out.layout.numel == 0 or reducer.combine is None:
-        return None
+        return False
     plan, *more = plan_reduction(out.layout, Layout.contiguous(shape), dims)
     form = form_of(reducer, compute, plan, element)
     sizes = tuple([shape[d] for d in dims])
     merged, strides = merge_dims(sizes, [tuple([x.layout.strides[d] for d in dims]) for x in arrays])
     if more or form not in WHOLE or plan.kind not in ("run", "rows") or len(merged) > 1:
-        return None
+        return False
     if plan.kind == "rows" and plan.values["rows"] > LONGEST:
-        return None
+        return False
     along = [each[0] if merged else 1 for each in strides]
     values = [*arrays, out]
     dtypes: list[Any] = [x.dtype for x in values]
@@ -190,7 +188,7 @@ def chained_reduction(
         tasks=plan.tasks, numel=plan.numel, cost=reducer.scalar.cost + source.cost, end=pieced, count=prod(sizes),
         **row_numbers(plan, out, arrays, dims, along),
     )  # fmt: skip
-    return steps.launch
+    return True
 
 
 def row_numbers(

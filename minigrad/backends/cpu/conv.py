@@ -19,7 +19,6 @@ from minigrad.backends.cpu.matmul import WORK, add_product, cast
 from minigrad.backends.cpu.texts import tile_size
 from minigrad.backends.cpu.weights import sum_slabs, weight_panels
 from minigrad.backends.cpu.winograd import by_winograd, winograd_weight
-from minigrad.backends.launch import Launch
 from minigrad.backends.shared import points_of
 from minigrad.backends.steps import Ints, Value, split
 from minigrad.core import requests
@@ -31,12 +30,12 @@ FEW = 2  # number of output channels of a group for which a tile would be nearly
 
 
 @serves(CpuBackend, requests.Convolve)
-def convolve(steps: CpuSteps, request: requests.Convolve) -> Launch:
+def convolve(steps: CpuSteps, request: requests.Convolve) -> None:
     part, stride, padding, dilation = request.part, request.stride, request.padding, request.dilation
     groups = request.groups
     if part != "output" and steps.operands[0].layout.numel == 0:
         steps.fill(steps.outs[0], 0)
-        return steps.launch
+        return
     z, first, second, *bias = in_registers(steps)
     if part == "output":
         taps = fields.forward_taps(second.shape[2:], padding, dilation)
@@ -48,7 +47,6 @@ def convolve(steps: CpuSteps, request: requests.Convolve) -> Launch:
         _correlate_weight(steps, split(z, 0, groups), first, second, taps, stride)
     if z is not steps.outs[0]:
         steps.copy(steps.outs[0], z)
-    return steps.launch
 
 
 def _correlate(

@@ -22,7 +22,6 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.launch import Launch
 from minigrad.backends.steps import through_dense
 from minigrad.core import requests
 from minigrad.core.dtype import DType, uint64
@@ -221,17 +220,16 @@ FLOAT, INT = np.dtype(np.float64), np.dtype(np.int64)  # `arange` computes in on
 
 
 @serves(CpuBackend, requests.Arange)
-def fill_range(steps: CpuSteps, request: requests.Arange) -> Launch | None:
+def fill_range(steps: CpuSteps, request: requests.Arange) -> None:
     (out,), n = steps.outs, steps.outs[0].layout.numel
     if not out.layout.is_contiguous:
         return through_dense(steps, request)
     compute = FLOAT if out.dtype.is_float else INT
     steps.run(arange, *steps.operands, out, compute=compute, n=n, divided=pieces(n, CHUNK))
-    return None
 
 
 @serves(CpuBackend, requests.Random)
-def fill_random(steps: CpuSteps, request: requests.Random) -> Launch | None:
+def fill_random(steps: CpuSteps, request: requests.Random) -> None:
     (out,), kind = steps.outs, request.kind
     if not out.layout.is_contiguous:
         return through_dense(steps, request)
@@ -241,7 +239,6 @@ def fill_random(steps: CpuSteps, request: requests.Random) -> Launch | None:
         random, *steps.operands, out, words=Late(random_words, (kind, out.dtype)), form=kind, compute=compute,
         n=n, blocks=blocks, divided=pieces(blocks, CHUNK // 4),
     )  # fmt: skip
-    return None
 
 
 def random_words(kind: str, dtype: DType) -> dict[str, Any]:
@@ -256,11 +253,10 @@ def random_words(kind: str, dtype: DType) -> dict[str, Any]:
 
 
 @serves(CpuBackend, requests.Permutation)
-def fill_permutation(steps: CpuSteps, request: requests.Permutation) -> Launch | None:
+def fill_permutation(steps: CpuSteps, request: requests.Permutation) -> None:
     (out,), (state,) = steps.outs, steps.operands
     n = out.layout.numel
     if not out.layout.is_contiguous:
         return through_dense(steps, request)
     bits = max(0, (n - 1).bit_length() - PART) if n > WHOLE else 0
     steps.run(permutation, state, steps.work((2 * n + 1,), uint64), out, cost=COST, n=n, bits=bits)
-    return None

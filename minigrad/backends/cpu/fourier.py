@@ -324,16 +324,15 @@ def with_dense_lines(steps: CpuSteps, a: Value) -> Value:
 
 
 @serves(CpuBackend, requests.Fourier)
-def fourier(steps: CpuSteps, request: requests.Fourier) -> Any:
+def fourier(steps: CpuSteps, request: requests.Fourier) -> None:
     (out,), (a,), dim = steps.outs, steps.operands, request.dim
     if out.dtype.is_complex and a.dtype.is_complex:
         transform_complex(steps, request, out, a)
-        return None
+        return
     n = max(out.shape[dim], a.shape[dim])
     if n % 2 or not is_row(n // 2):  # a row of n real numbers is transformed as n/2 complex numbers
         return steps.lower(request)
     run(steps, HERMITIAN if a.dtype.is_complex else REAL, out, with_dense_lines(steps, a), n, request)
-    return None
 
 
 def transform_complex(steps: CpuSteps, request: requests.Fourier, out: Value, a: Value) -> None:

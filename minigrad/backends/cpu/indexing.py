@@ -16,7 +16,6 @@ from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK, COLUMNS, UNITS
 from minigrad.backends.cpu.texts import sum_text
-from minigrad.backends.launch import NO_POSITIONS, NO_STEPS, Launch
 from minigrad.backends.lowering.functions import SECOND
 from minigrad.backends.steps import Value
 from minigrad.config import settings
@@ -33,13 +32,14 @@ Walk = tuple[tuple[int, ...], list[tuple[int, ...]], list[int]]
 
 
 @serves(CpuBackend, requests.Gather)
-def gather(steps: CpuSteps, request: requests.Gather) -> Launch | None:
+def gather(steps: CpuSteps, request: requests.Gather) -> None:
     (out,), (a, index), dim = steps.outs, steps.operands, request.dim
     if out.layout.numel == 0:
-        return NO_STEPS
+        return
     size, axis = a.layout.shape[dim], a.layout.strides[dim]
     if size == 0:
-        return NO_POSITIONS
+        steps.always_fails = True
+        return
     source = still(a.layout, out.shape, dim)
     dims, strides, offsets = walk([out.layout, source, index.layout])
     moves = inner(strides)
@@ -52,20 +52,20 @@ def gather(steps: CpuSteps, request: requests.Gather) -> Launch | None:
         indexing.gather, a, index, out, words=words, form=way, dtypes=(bits, index.dtype, bits), size=size, axis=axis,
         **strips_of(dims, strides, offsets),
     )  # fmt: skip
-    return None
 
 
 @serves(CpuBackend, requests.Scatter)
-def scatter(steps: CpuSteps, request: requests.Scatter) -> Launch:
+def scatter(steps: CpuSteps, request: requests.Scatter) -> None:
     (out,), (a, index, src), dim, join = steps.outs, steps.operands, request.dim, request.join
     if join is None and out.dtype.is_float and out.dtype.accumulate is not out.dtype and index.shape[dim] > 1:
         steps.ask_summed(request, out, a, index, src)
-        return steps.launch
+        return
     if index.layout.numel == 0:
         steps.copy(out, a)
-        return steps.launch
+        return
     if out.layout.shape[dim] == 0:
-        return NO_POSITIONS
+        steps.always_fails = True
+        return
     walked = walked_by(index, out, src, dim)
     if walked[0] and inner(walked[1])[0] == 1:
         steps.copy(out, a)
@@ -75,23 +75,27 @@ def scatter(steps: CpuSteps, request: requests.Scatter) -> Launch:
     fresh = whole and a.dtype == out.dtype
     if not fresh:
         steps.copy(out, a)
-    return _lines(steps, index, dim, join, fresh=fresh)
+    _lines(steps, index, dim, join, fresh=fresh)
 
 
 @serves(CpuBackend, requests.SelectPut)
-def index_put(steps: CpuSteps, request: requests.SelectPut) -> Launch:
+def index_put(steps: CpuSteps, request: requests.SelectPut) -> None:
     (out,), (index, src), dim = steps.outs, steps.operands, request.dim
     spread = index.seen(along(index.layout, src.shape, dim))
     if spread.layout.numel == 0:
-        return NO_STEPS
+        return
     if out.layout.shape[dim] == 0:
-        return NO_POSITIONS
+        steps.always_fails = True
+        return
     walked = walked_by(spread, out, src, dim)
-    return _columns(steps, spread, dim, walked, SECOND) if walked[0] else _lines(steps, spread, dim, SECOND)
+    if walked[0]:
+        _columns(steps, spread, dim, walked, SECOND)
+    else:
+        _lines(steps, spread, dim, SECOND)
 
 
-def _lines(steps: CpuSteps, index: Value, dim: int, join: ScalarFn | None, *, fresh: bool = False) -> Launch:
-    """Return the launch that ends with a scatter line by line; the last operands are index and src.
+def _lines(steps: CpuSteps, index: Value, dim: int, join: ScalarFn | None, *, fresh: bool = False) -> None:
+    """Add the scatter line by line; the last operands are index and src.
 
     fresh: the lines are copied from the first operand; otherwise the result already contains them.
     """
@@ -106,11 +110,10 @@ def _lines(steps: CpuSteps, index: Value, dim: int, join: ScalarFn | None, *, fr
         fresh=fresh, size=out.layout.shape[dim], axis=axis, step=step, src_step=src_step, index_step=index_step,
         sizes=dims,
     )  # fmt: skip
-    return steps.launch
 
 
-def _columns(steps: CpuSteps, index: Value, dim: int, walked: Walk, join: ScalarFn | None) -> Launch:
-    """Return the launch that ends with a scatter over blocks of columns; the last operands are index and src."""
+def _columns(steps: CpuSteps, index: Value, dim: int, walked: Walk, join: ScalarFn | None) -> None:
+    """Add the scatter over blocks of columns; the last operands are index and src."""
     (out,), src = steps.outs, steps.operands[-1]
     dims, strides, offsets = walked
     cols = dims[-1] if dims else 1
@@ -125,7 +128,6 @@ def _columns(steps: CpuSteps, index: Value, dim: int, walked: Walk, join: Scalar
         cols=cols, size=out.layout.shape[dim], axis=out.layout.strides[dim], count=index.layout.shape[dim],
         src_step=src.layout.strides[dim], index_step=index.layout.strides[dim], sizes=dims[:-1],
     )  # fmt: skip
-    return steps.launch
 
 
 @serves(CpuBackend, requests.Bounds)

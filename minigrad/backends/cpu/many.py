@@ -27,7 +27,6 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.launch import NO_STEPS, Launch
 from minigrad.backends.shared import Table
 from minigrad.backends.steps import Value
 from minigrad.core import requests
@@ -62,7 +61,7 @@ def many(N):  # type: ignore[no-untyped-def]
 
 
 @serves(CpuBackend, requests.Many)
-def apply_many(steps: CpuSteps, request: requests.Many) -> Launch:
+def apply_many(steps: CpuSteps, request: requests.Many) -> None:
     outs, operands = steps.outs, steps.operands
     scalar, compute, rows = request.scalar, request.compute, request.rows
     table = Table(request, [*operands, *outs])
@@ -72,7 +71,7 @@ def apply_many(steps: CpuSteps, request: requests.Many) -> Launch:
         return many_apart(steps, request, table, offsets)
     chunks = chunks_of([table.arguments[table.first(0) + row].layout.numel for row in range(rows)])
     if not chunks:
-        return NO_STEPS
+        return
     dtypes = dtypes_of(table.row(0))
     steps.run(
         many, *operands, *outs, words=Late(many_words, (scalar, compute, dtypes)), compute=compute, dtypes=dtypes,
@@ -81,11 +80,10 @@ def apply_many(steps: CpuSteps, request: requests.Many) -> Launch:
         constants=table.constants.layout.offset, offsets=list(chain(*runs)), row=[t for t, _, _ in chunks],
         start=[at for _, at, _ in chunks], count=[n for _, _, n in chunks],
     )  # fmt: skip
-    return steps.launch
 
 
-def many_apart(steps: CpuSteps, request: requests.Many, table: Table[Value], offsets: Sequence[Any]) -> Launch:
-    """Return the launch of rows that one kernel cannot process.
+def many_apart(steps: CpuSteps, request: requests.Many, table: Table[Value], offsets: Sequence[Any]) -> None:
+    """Add the steps for rows that one kernel cannot process.
 
     Rows of runs are grouped by their dtypes; other rows run one by one.
     """
@@ -101,7 +99,6 @@ def many_apart(steps: CpuSteps, request: requests.Many, table: Table[Value], off
             continue
         specs = tuple([x.spec for x in results]), [x.spec for x in others]
         steps.then(steps.backend.lower(part, specs[0], *specs[1]), *others, *results)
-    return steps.launch
 
 
 def run_offsets(layouts: Sequence[Layout]) -> tuple[int, ...] | None:
@@ -190,7 +187,7 @@ LONG = 4096  # minimum number of elements of an operand for a separate launch
 
 
 @serves(CpuBackend, requests.Join)
-def join_dense(steps: CpuSteps, request: requests.Join) -> Launch | None:
+def join_dense(steps: CpuSteps, request: requests.Join) -> None:
     (out,), parts, dim = steps.outs, steps.operands, request.dim
     lengths = [prod(x.shape[dim:]) for x in parts]
     scattered = max(lengths) <= SHORT and out.layout.numel >= LONG * len(parts)
@@ -206,4 +203,3 @@ def join_dense(steps: CpuSteps, request: requests.Join) -> Launch | None:
         join, *parts, out, dtypes=(), divided=(chunk, -(-whole // chunk)), whole=whole, row=ends[-1], ends=ends,
         offsets=offsets,
     )  # fmt: skip
-    return None

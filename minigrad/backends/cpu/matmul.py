@@ -16,7 +16,6 @@ from minigrad.backends.cpu import product as methods
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.texts import After, Chain, after_of, bits, elements_of, factor_text, tile_size
 from minigrad.backends.cpu.tiles import add_tiled, is_tiled
-from minigrad.backends.launch import Launch
 from minigrad.backends.lowering.functions import TIMES_I
 from minigrad.backends.shared import Problem
 from minigrad.backends.steps import Ints, Value, through_dense
@@ -38,17 +37,16 @@ Values = tuple[Value, Value, Value, Value | None]  # the result and the operands
 
 
 @serves(CpuBackend, requests.Product)
-def multiply(steps: CpuSteps, request: requests.Product) -> Launch:
+def multiply(steps: CpuSteps, request: requests.Product) -> None:
     (out,), (a, b, *added) = steps.outs, steps.operands
     if not out.layout.is_contiguous:
         return through_dense(steps, request)
     add_product(steps, out, a, b, added[0] if added else None, request.alpha, request.beta)
-    return steps.launch
 
 
 @serves(CpuBackend, requests.Followed)
-def followed(steps: CpuSteps, request: requests.Followed) -> Launch:
-    """Return one launch if the product consists of tiles of the whole inner dim; otherwise lower the request.
+def followed(steps: CpuSteps, request: requests.Followed) -> None:
+    """Add one loop if the product consists of tiles of the whole inner dim; otherwise lower the request.
 
     The other operands must have the layout of the result or be the same for each row.
     """
@@ -61,8 +59,8 @@ def followed(steps: CpuSteps, request: requests.Followed) -> Launch:
         problem = Problem(out.layout, left.layout, right.layout, c.layout if c else None)
         factors = _bits(product.alpha, product.beta, out.dtype)
         _tiled_product(steps, problem, (out, left, right, c), factors, 0, after)
-        return steps.launch
-    return steps.lower(request)
+        return
+    steps.lower(request)
 
 
 def is_one_pass(out: Spec, operands: Sequence[Spec]) -> bool:

@@ -18,7 +18,6 @@ from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.mapped import TEMPLATES, is_crossed, mapped_words, plan_mapped
 from minigrad.backends.cpu.reduction_plans import ReductionPlan, plan_reduction, plan_search
 from minigrad.backends.cpu.texts import row_views, short_header
-from minigrad.backends.launch import Launch
 from minigrad.backends.shared import serve_positions
 from minigrad.backends.steps import Value, through_terms
 from minigrad.core import requests
@@ -34,7 +33,7 @@ Ints = tuple[int, ...]
 
 
 @serves(CpuBackend, requests.Reduce)
-def reduce(steps: CpuSteps, request: requests.Reduce) -> Launch:
+def reduce(steps: CpuSteps, request: requests.Reduce) -> None:
     reducer, compute, dims = request.reducer, request.compute, request.dims
     if max(len(steps.operands), len(steps.outs), reducer.accumulators) > 1 or reducer.combine is None:
         return reduce_several(steps, request)
@@ -47,11 +46,10 @@ def reduce(steps: CpuSteps, request: requests.Reduce) -> Launch:
         _reduction(steps, plan, reducer if last else reducer.unfinished(), compute, source, goal, count)
         source = goal
         reducer = reducer if last else reducer.joining()
-    return steps.launch
 
 
-def reduce_several(steps: CpuSteps, request: requests.Reduce) -> Launch:
-    """Return one launch, unless some operands are transposed; elementwise loops read these by tiles."""
+def reduce_several(steps: CpuSteps, request: requests.Reduce) -> None:
+    """Add one loop, unless some operands are transposed; elementwise loops read these by tiles."""
     outs, operands = steps.outs, steps.operands
     reducer, compute, dims = request.reducer, request.compute, request.dims
     layouts = [a.layout for a in operands]
@@ -68,7 +66,6 @@ def reduce_several(steps: CpuSteps, request: requests.Reduce) -> Launch:
         tasks=plan.tasks, numel=plan.numel, cost=reducer.scalar.cost, end=plan.work > 0,
         count=operands[0].layout.numel // outs[0].layout.numel, each=plan.each, **plan.values,
     )  # fmt: skip
-    return steps.launch
 
 
 def _reduction(

@@ -20,7 +20,6 @@ from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.sorting import COST, FEW, PART, chunks_of
-from minigrad.backends.launch import Launch
 from minigrad.backends.shared import lines_of
 from minigrad.core import requests
 from minigrad.core.plan import pieces
@@ -171,7 +170,7 @@ MISSING = {"last": 0, "first": 1, "skip": 2}
 
 
 @serves(CpuBackend, requests.Nth)
-def select_nth(steps: CpuSteps, request: requests.Nth) -> Launch | None:
+def select_nth(steps: CpuSteps, request: requests.Nth) -> None:
     (values, positions), (a,) = steps.outs, steps.operands
     dim, rank, missing = request.dim, request.rank, request.missing
     n = a.shape[dim]
@@ -183,11 +182,10 @@ def select_nth(steps: CpuSteps, request: requests.Nth) -> Launch | None:
         select, a, values, positions, words=words, cost=COST, n=n, wanted=rank,
         missing=MISSING[missing] if a.dtype.is_float else 0, **chunks_of((positions, a), a.shape, dim),
     )  # fmt: skip
-    return None
 
 
 @serves(CpuBackend, requests.Insert)
-def search_lines(steps: CpuSteps, request: requests.Insert) -> Launch | None:
+def search_lines(steps: CpuSteps, request: requests.Insert) -> None:
     (out,), (lines, x) = steps.outs, steps.operands
     last, cols, n = len(x.shape) - 1, x.shape[-1], lines.shape[-1]
     # In a long line, the steps of a search wait for memory.
@@ -199,4 +197,3 @@ def search_lines(steps: CpuSteps, request: requests.Insert) -> Launch | None:
         insert, lines, x, out, words=key_words(x.dtype), cost=COST, tasks=blocks * prod(dims), each=groups,
         blocks=blocks, block=block, cols=cols, n=n, after=request.after, sizes=dims,
     )  # fmt: skip
-    return None

@@ -17,7 +17,6 @@ from minigrad.backends.cuda.family import CudaBackend, CudaSteps
 from minigrad.backends.cuda.loops import COUNT_32, magic_of
 from minigrad.backends.cuda.matmul import add_product, by_tensor_cores, tiled
 from minigrad.backends.cuda.tiles import Way, registers, tile_for
-from minigrad.backends.launch import Launch
 from minigrad.backends.shared import points_of
 from minigrad.backends.steps import Ints, Value, split
 from minigrad.core import requests
@@ -36,12 +35,12 @@ class Seen:
 
 
 @serves(CudaBackend, requests.Convolve)
-def convolve(steps: CudaSteps, request: requests.Convolve) -> Launch:
+def convolve(steps: CudaSteps, request: requests.Convolve) -> None:
     (z,), (first, second, *bias), part, groups = steps.outs, steps.operands, request.part, request.groups
     stride, padding, dilation = request.stride, request.padding, request.dilation
     if part == "input":
         spread(steps, z, first, split(second, 0, groups), (stride, padding, dilation))
-        return steps.launch
+        return
     y, x, w = (z, first, second) if part == "output" else (first, second, z)
     sizes, low = [value.shape[2:] for value in (y, w, x)], [-p for p in padding]
     seen = deepened([Seen(*d) for d in zip(*sizes, stride, low, dilation, strict=True)])
@@ -49,7 +48,6 @@ def convolve(steps: CudaSteps, request: requests.Convolve) -> Launch:
         correlate(steps, z, x, split(w, 0, groups), bias[0], seen)
     else:
         weigh(steps, split(z, 0, groups), y, x, seen)
-    return steps.launch
 
 
 def correlate(steps: CudaSteps, z: Value, x: Value, w: Value, bias: Value | None, seen: list[Seen]) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps
-from minigrad.backends.launch import Launch
 from minigrad.backends.steps import through_dense
 from minigrad.core import requests
 from minigrad.core.dtype import DType
@@ -72,7 +71,7 @@ def fill_range(steps: CudaSteps, request: requests.Arange) -> None:
 
 
 @serves(CudaBackend, requests.Random)
-def fill_random(steps: CudaSteps, request: requests.Random) -> Launch | None:
+def fill_random(steps: CudaSteps, request: requests.Random) -> None:
     (out,), (state, limits), kind = steps.outs, steps.operands, request.kind
     if not out.layout.is_contiguous:
         return through_dense(steps, request)
@@ -82,7 +81,6 @@ def fill_random(steps: CudaSteps, request: requests.Random) -> Launch | None:
         random, state, limits, out, words=Late(random_words, (kind, out.dtype)), form=f"random_{kind}_{{}}",
         compute=compute, elements=blocks, n=n, blocks=blocks,
     )  # fmt: skip
-    return None
 
 
 def random_words(kind: str, dtype: DType) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from minigrad.backends.base import serves
 from minigrad.backends.cuda import loops
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps, by
 from minigrad.backends.cuda.grouping import KEYS, add_grouped, position_of
-from minigrad.backends.launch import Loop
 from minigrad.backends.lowering.indexing import scatter_in_runs
 from minigrad.backends.shared import lines_of
 from minigrad.backends.steps import Value
@@ -151,7 +150,7 @@ def select_put(in_0, in_1, in_2, out, N):
 
 
 @serves(CudaBackend, requests.Gather)
-def gather(steps: CudaSteps, request: requests.Gather) -> Loop:
+def gather(steps: CudaSteps, request: requests.Gather) -> None:
     (out,), (a, index), dim = steps.outs, steps.operands, request.dim
     if out.layout.numel:
         flag = flag_of(steps)
@@ -161,15 +160,14 @@ def gather(steps: CudaSteps, request: requests.Gather) -> Loop:
         if not rows_moved(steps, values, layouts, size, step):
             moved(steps, False, values, layouts, size, step)
         steps.check(flag, 0, 0)
-    return steps.launch
 
 
 @serves(CudaBackend, requests.Scatter)
-def scatter(steps: CudaSteps, request: requests.Scatter) -> Loop:
+def scatter(steps: CudaSteps, request: requests.Scatter) -> None:
     (out,), (_, index, _), dim = steps.outs, steps.operands, request.dim
     if request.join is not None:
         scatter_in_runs(steps, dim, request.join)
-        return steps.launch
+        return
     kept = as_dtype(out.dtype.compute) if out.dtype.is_float else out.dtype if out.dtype.itemsize > 2 else int32
     total = steps.outs[0] if kept is out.dtype else steps.work(out.shape, kept)
     steps.copy(total, steps.operands[0])
@@ -179,7 +177,6 @@ def scatter(steps: CudaSteps, request: requests.Scatter) -> Loop:
         steps.check(flag, 0, 0)
     if total is not steps.outs[0]:
         steps.copy(steps.outs[0], total)
-    return steps.launch
 
 
 def add(steps: CudaSteps, total: Value, flag: Value, dim: int, in_any_order: bool) -> None:
@@ -204,7 +201,7 @@ def add(steps: CudaSteps, total: Value, flag: Value, dim: int, in_any_order: boo
 
 
 @serves(CudaBackend, requests.SelectPut)
-def index_put(steps: CudaSteps, request: requests.SelectPut) -> Loop:
+def index_put(steps: CudaSteps, request: requests.SelectPut) -> None:
     (out,), (index, src), dim = steps.outs, steps.operands, request.dim
     count, size, rank = src.layout.numel, out.shape[dim], len(out.shape)
     if count:
@@ -218,7 +215,6 @@ def index_put(steps: CudaSteps, request: requests.SelectPut) -> Loop:
             to_steps=still(out.layout, out.shape, dim).strides,
         )  # fmt: skip
         steps.check(flag, 0, 0)
-    return steps.launch
 
 
 def moved(

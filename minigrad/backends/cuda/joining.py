@@ -24,7 +24,6 @@ from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps, line
 from minigrad.backends.cuda.loops import COUNT_32, WIDEST, divide, magic_of
 from minigrad.backends.cuda.runtime import THREADS
-from minigrad.backends.launch import Launch
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import int16, int32, int64, uint8
@@ -51,7 +50,7 @@ def join(in_K, out, N):
 
 
 @serves(CudaBackend, requests.Join)
-def join_dense(steps: CudaSteps, request: requests.Join) -> Launch | None:
+def join_dense(steps: CudaSteps, request: requests.Join) -> None:
     (out,), parts, dim = steps.outs, steps.operands, request.dim
     dense = all(x.dtype is out.dtype and x.layout.is_contiguous for x in (out, *parts))
     widths, starts = [prod(x.shape[dim:]) for x in parts], [x.layout.offset for x in parts]
@@ -71,7 +70,6 @@ def join_dense(steps: CudaSteps, request: requests.Join) -> Launch | None:
             dtypes=(WORDS.get(word, int64),) * (count + 1), form=f"by{word // 8}" if word > 8 else "words",
             grid=line(blocks), row=round(begins[-1] * of), out=round(out.layout.offset * of), **numbers,
         )  # fmt: skip
-    return None
 
 
 def shares(

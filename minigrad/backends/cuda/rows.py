@@ -19,7 +19,6 @@ from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps
 from minigrad.backends.cuda.reduction_plans import BLOCKS, group_of, power_above
 from minigrad.backends.cuda.runtime import THREADS, Size
-from minigrad.backends.launch import NO_STEPS, Launch, Loop
 from minigrad.backends.lowering.functions import QUOTIENT, SUM
 from minigrad.backends.lowering.rows import classes_of, counted, ignored_rows
 from minigrad.backends.shared import lines_of
@@ -40,7 +39,7 @@ ROWS_OF_SUMS = 8  # minimum number of rows whose columns one group adds
 
 
 @serves(CudaBackend, requests.MapRows)
-def map_rows(steps: CudaSteps, request: requests.MapRows) -> Launch | None:
+def map_rows(steps: CudaSteps, request: requests.MapRows) -> None:
     fn, dim, value = request.fn, request.dim, request.value
     if fn.terms:
         return sum_columns(steps, request)
@@ -48,10 +47,9 @@ def map_rows(steps: CudaSteps, request: requests.MapRows) -> Launch | None:
     form, block, groups, numbers = plan_rows(fn, out, operands, dim, value)
     grid = (steps.backend.blocks(numbers["rows"], block[1] if form.along else block[0]), 1, 1), block
     run_rows(steps, fn, operands, [None, None, None, out], form, out.dtype, grid, groups, numbers)
-    return None
 
 
-def sum_columns(steps: CudaSteps, request: requests.MapRows) -> Launch | None:
+def sum_columns(steps: CudaSteps, request: requests.MapRows) -> None:
     """Add the loop whose groups each sum some rows of every column, and the sums of these parts."""
     outs, operands, fn, value = steps.outs, steps.operands, request.fn, request.value
     made = fn.result is not None
@@ -71,25 +69,24 @@ def sum_columns(steps: CudaSteps, request: requests.MapRows) -> Launch | None:
     for t, line in enumerate(steps.outs[made:]):
         part = work.at(1, t)
         steps.reducer(SUM, viewed(line, (1, 1, n)), part, (0,))
-    return None
 
 
 @serves(CudaBackend, requests.Pick)
-def pick(steps: CudaSteps, request: requests.Pick) -> Loop | None:
+def pick(steps: CudaSteps, request: requests.Pick) -> None:
     (out,), (x, target, *weight) = steps.outs, steps.operands
     fn, ignore, reduction = request.fn, request.ignore, request.reduction
-    if weight:
-        return steps.lower(request)
     number, each = prod(target.shape), reduction == "none"
+    if weight or not (number or each):
+        return steps.lower(request)
     if not number:
-        return NO_STEPS if each else steps.lower(request)
+        return
     losses = out.layout if each else Layout.contiguous(target.shape)
     form, block, groups, numbers = plan_pick(fn, losses, 0, x, (target.layout,), ignore)
     grid = (steps.backend.blocks(number, block[1]), 1, 1), block
     classes_of(steps, target, ignore, x.shape[-1])
     if each:
         run_rows(steps, fn, (x, target), [None, None, None, out], form, out.dtype, grid, groups, numbers, "pick")
-        return None
+        return
     terms, counts = steps.work((number,), as_dtype(out.dtype.compute)), steps.work((number,), int32)
     arrays = [terms, counts, None, None]
     run_rows(steps, fn, (x, target), arrays, form, out.dtype, grid, groups, numbers, "pick_reduced")
@@ -100,15 +97,14 @@ def pick(steps: CudaSteps, request: requests.Pick) -> Loop | None:
         steps.reducer(SUM, many, counts, (0,))
         steps.each(QUOTIENT, total, total, many)
     steps.copy(steps.outs[0], viewed(total, out.shape))
-    return None
 
 
 @serves(CudaBackend, requests.PickBack)
-def pick_back(steps: CudaSteps, request: requests.PickBack) -> Launch | None:
+def pick_back(steps: CudaSteps, request: requests.PickBack) -> None:
     (out,), (dy, x, target) = steps.outs, steps.operands
     fn, ignore, reduction = request.fn, request.ignore, request.reduction
     if out.layout.numel == 0:
-        return NO_STEPS
+        return
     shape = target.shape
     share = steps.work((1,), as_dtype(out.dtype.compute))
     steps.fill(share, 1)
@@ -122,7 +118,6 @@ def pick_back(steps: CudaSteps, request: requests.PickBack) -> Launch | None:
     grid = (steps.backend.blocks(prod(shape), block[1]), 1, 1), block
     arrays = [None, None, None, out]
     run_rows(steps, fn, (x, target, dy, share), arrays, form, out.dtype, grid, groups, numbers)
-    return None
 
 
 def run_rows(

@@ -69,6 +69,21 @@ def of_parts(real: Any, imag: Any = 0.0) -> np.complexfloating[Any]:
     return (np.complex64 if narrow else np.complex128)(complex(real, imag))
 
 
+def of_block(operation: str) -> Callable[..., None]:
+    """Return the method of `Cuda` that waits for all threads of the block."""
+    return lambda self, x=None: self._words.block.meet(("block", operation), x)
+
+
+def of_warp(operation: str) -> Callable[..., None]:
+    """Return the method of `Cuda` that waits for the lanes of a mask."""
+    return lambda self, mask, x: self._words.block.meet((operation, mask), x)
+
+
+def shuffle(source: Callable[[int, int], int]) -> Callable[..., None]:
+    """Return the method of `Cuda` by which a lane receives the value of another; source: of its index and a number."""
+    return lambda self, mask, x, n: self._words.block.meet(("shuffle", mask), (x, source(self.laneid, int(n))))
+
+
 class Cuda:
     """The names that a kernel uses as `cuda.name`."""
 
@@ -122,41 +137,15 @@ class Cuda:
 
     # ---- waiting for other threads: (operation, lanes to wait for) and a value; the result is sent to the thread
 
-    def syncthreads(self) -> None:
-        self._words.block.meet(("block", "sync"), None)
-
-    def syncthreads_count(self, x: Any) -> None:
-        self._words.block.meet(("block", "count"), x)
-
-    def syncthreads_and(self, x: Any) -> None:
-        self._words.block.meet(("block", "and"), x)
-
-    def syncthreads_or(self, x: Any) -> None:
-        self._words.block.meet(("block", "or"), x)
+    syncthreads, syncthreads_count, syncthreads_and, syncthreads_or = map(of_block, ("sync", "count", "and", "or"))
+    all_sync, any_sync, ballot_sync = map(of_warp, ("all", "any", "ballot"))
+    shfl_sync = shuffle(lambda own, lane: lane % 32)
+    shfl_xor_sync = shuffle(lambda own, lanes: own ^ lanes)
+    shfl_down_sync = shuffle(lambda own, lanes: own + lanes)
+    shfl_up_sync = shuffle(lambda own, lanes: own - lanes)
 
     def syncwarp(self, mask: int = ALL_LANES) -> None:
         self._words.block.meet(("sync", mask), None)
-
-    def shfl_sync(self, mask: int, x: Any, lane: int) -> None:
-        self._words.block.meet(("shuffle", mask), (x, int(lane) % 32))
-
-    def shfl_xor_sync(self, mask: int, x: Any, lanes: int) -> None:
-        self._words.block.meet(("shuffle", mask), (x, self.laneid ^ int(lanes)))
-
-    def shfl_down_sync(self, mask: int, x: Any, lanes: int) -> None:
-        self._words.block.meet(("shuffle", mask), (x, self.laneid + int(lanes)))
-
-    def shfl_up_sync(self, mask: int, x: Any, lanes: int) -> None:
-        self._words.block.meet(("shuffle", mask), (x, self.laneid - int(lanes)))
-
-    def all_sync(self, mask: int, x: Any) -> None:
-        self._words.block.meet(("all", mask), x)
-
-    def any_sync(self, mask: int, x: Any) -> None:
-        self._words.block.meet(("any", mask), x)
-
-    def ballot_sync(self, mask: int, x: Any) -> None:
-        self._words.block.meet(("ballot", mask), x)
 
     # ---- arithmetic
 

@@ -7,16 +7,8 @@ is complete.  `backends/steps.py` composes a launch of launches, `functions.py` 
 files are families of requests, as in `core/requests.py`.
 """
 
-from minigrad.backends.lowering import (
-    along,
-    elements,
-    factors,
-    fourier,
-    groups,
-    indexing,
-    pooling,
-    products,
-    random,
-    rotations,
-    rows,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
+for _family in iter_modules(__path__, f"{__name__}."):
+    import_module(_family.name)

@@ -193,7 +193,7 @@ def insert(steps: Steps, request: requests.Insert) -> None:
     )
     steps.ask(requests.Scan(functions.SUM, int64.compute, last), before, own)
     zero = steps.constant(0, int64)
-    steps.ask(requests.Scatter(last), positions, zero.seen(zero.layout.expand(whole)), order, before)
+    steps.ask(requests.Scatter(last), positions, zero.expand(whole), order, before)
     steps.copy(out, positions.at(last, from_x, m))
 
 

@@ -61,11 +61,6 @@ def solve_triangular(steps: Steps, request: SolveTriangular) -> None:
         steps.copy(out.at(ndim - 2, i), row)
 
 
-def stretched(x: Value, shape: tuple[int, ...]) -> Value:
-    """Return a value expanded to a larger shape, its elements repeated."""
-    return x.seen(x.layout.expand(shape))
-
-
 def block(x: Value, row: int, col: int) -> Value:
     """Return the part of each matrix from a row and a column on."""
     d = len(x.shape) - 2
@@ -93,7 +88,7 @@ def lu(steps: Steps, request: LU) -> None:
             rest = block(matrix, j, 0)
             first, other = (steps.work((*a.shape[:-2], 1, matrix.shape[-1]), matrix.dtype) for _ in range(2))
             steps.copy(first, rest.at(d, 0))
-            steps.ask(Gather(d), other, rest, stretched(pivot, other.shape))
+            steps.ask(Gather(d), other, rest, pivot.expand(other.shape))
             if matrix is out:
                 to = pivots.at(d, j)
                 to = to.seen(to.layout.unsqueeze(d + 1))

@@ -62,7 +62,7 @@ def transforms_of(steps: Steps, x: Value, sign: int) -> Value:
     j, k = np.arange(a), np.arange(b)
     matrix = steps.constant(roots(np.outer(j, j), a, sign), x.dtype)
     parts = steps.work((rows, a, b), x.dtype)
-    steps.ask(Product(), parts, matrix.seen(matrix.layout.expand((rows, a, a))), viewed(x, (rows, a, b)))
+    steps.ask(Product(), parts, matrix.expand((rows, a, a)), viewed(x, (rows, a, b)))
     steps.each(PRODUCT, parts, parts, steps.constant(roots(np.outer(j, k), n, sign), x.dtype))
     terms = viewed(transforms_of(steps, viewed(parts, (rows * a, b)), sign), (rows, a, b))
     steps.copy(viewed(result, (rows, b, a)), terms.transposed)

@@ -59,7 +59,7 @@ def scatter_in_runs(steps: Steps, dim: int, join: ScalarFn) -> None:
     steps.each(functions.CHOSEN, values, last, values, nothing)
     for result, added in ((named, last), (total, values)):
         zero = steps.constant(0, result.dtype)
-        steps.ask(requests.Scatter(dim), result, zero.seen(zero.layout.expand(out.shape)), key, added)
+        steps.ask(requests.Scatter(dim), result, zero.expand(out.shape), key, added)
     steps.each(join, total, a, total)
     steps.each(functions.CHOSEN, out, named, total, a)
 
@@ -124,7 +124,7 @@ def put_back(steps: Steps, request: requests.PutBack) -> None:
     else:
         n, zeros, dense = out.layout.numel, steps.constant(0, out.dtype), steps.dense(g)
         at = steps.constant(numbers_of(view).reshape(-1) - out.layout.offset, int64)
-        zeros = zeros.seen(zeros.layout.expand((n,)))
+        zeros = zeros.expand((n,))
         steps.ask(requests.Scatter(0), viewed(out, (n,)), zeros, at, viewed(dense, (prod(g.shape),)))
 
 
@@ -182,4 +182,4 @@ def locate(steps: Steps, request: requests.Locate) -> None:
     steps.each(functions.DIFFERENCE, number, number, one)
     steps.each(functions.CHOSEN, number, holds, number, zero)
     steps.each(functions.CHOSEN, position, holds, steps.positions(n), zero)
-    steps.ask(requests.Scatter(0), out, zero.seen(zero.layout.expand((count,))), number, position)
+    steps.ask(requests.Scatter(0), out, zero.expand((count,)), number, position)

@@ -53,7 +53,7 @@ def max_pool(steps: Steps, request: MaxPool) -> None:
         zero = steps.constant(0, out.dtype)
         added, result = steps.work(like.shape, out.dtype), steps.work(plane, out.dtype)
         steps.each(CHOSEN, added, empty, zero, others[0])
-        steps.ask(Scatter(2), result, zero.seen(zero.layout.expand(plane)), index, viewed(added, rows))
+        steps.ask(Scatter(2), result, zero.expand(plane), index, viewed(added, rows))
         steps.copy(out, viewed(result, out.shape))
 
 

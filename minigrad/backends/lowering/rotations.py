@@ -94,7 +94,7 @@ def ordered(steps: Steps, rows: Value, order: Value) -> Value:
     """Return the rows of matrices in another order."""
     result = steps.work(rows.shape, rows.dtype)
     index = order.seen(order.layout.unsqueeze(len(order.shape)))
-    steps.ask(Gather(len(rows.shape) - 2), result, rows, index.seen(index.layout.expand(rows.shape)))
+    steps.ask(Gather(len(rows.shape) - 2), result, rows, index.expand(rows.shape))
     return result
 
 

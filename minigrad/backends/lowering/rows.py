@@ -100,7 +100,7 @@ def unpick(steps: Steps, request: Unpick) -> None:
 def shares_of(steps: Steps, weight: Value, index: Value, ignored: Value, shape: tuple[int, ...], dtype: DType) -> Value:
     """Return the weight of the class of each row, 0 for an ignored class. shape: of the rows, with their elements."""
     chosen, share = steps.work(index.shape, weight.dtype), steps.work(index.shape, dtype)
-    steps.ask(Gather(len(shape) - 1), chosen, weight.seen(weight.layout.expand(shape)), index)
+    steps.ask(Gather(len(shape) - 1), chosen, weight.expand(shape), index)
     steps.each(functions.UNLESS, share, chosen, ignored)
     return share
 
