@@ -163,7 +163,7 @@ def cholesky(in_0, values, out, N):  # type: ignore[no-untyped-def]
 PITCH = 16  # elements between the rows of a matrix: rows whose distance is a power of 2 would share few sets of a cache
 REFLECTIONS = 32  # reflections of a matrix that are applied together
 SIDES = 64  # right-hand sides of a task: few rows of them fit the first-level cache
-ROWS = COLUMNS = 64  # rows of a triangular system, and columns of LU factors, that are computed together
+ROWS, COLUMNS = 16, 64  # rows of a triangular system, and columns of LU factors, that are computed together, if alone
 
 
 @loop(
