@@ -104,11 +104,7 @@ class Backend(Calls, Transfers, Lists, ABC):
 
     def lower(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:
         """Return the launch of a request that is composed of simpler ones, even if the device implements it."""
-        return self._launch(self.lowering(request), request, outs, operands)
-
-    def lowering(self, request: Request) -> Service:
-        """Return the service that composes a request of simpler ones."""
-        return services[type(request)][Backend]
+        return self._launch(services[type(request)][Backend], request, outs, operands)
 
     def _launch(
         self, service: Service, request: Request, outs: Spec | tuple[Spec, ...], operands: tuple[Spec, ...]

@@ -119,9 +119,8 @@ class Steps:
 
     def lower(self, request: Request) -> None:
         """Add the steps that compose the request of the call from simpler requests."""
-        made = self.backend.lowering(request)(self, request)
-        if made is not None:
-            self.then(made, *self.operands, *self.outs)
+        count = len(self.operands)
+        self.then(self.backend.lower(request, self.specs[count:], *self.specs[:count]), *self.operands, *self.outs)
 
     # ---- steps
 
