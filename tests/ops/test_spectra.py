@@ -18,6 +18,7 @@ from minigrad.core.dtype import float64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.linalg.spectra import eigenvalues_of
 from minigrad.testing import gradcheck
 
 linalg = mg.linalg
@@ -147,6 +148,7 @@ def test_derivatives_of_singular_values_and_vectors(part: int, shape: tuple[int,
 
 @pytest.mark.parametrize("call", [
     lambda a: linalg.eigh(a + a.mT)[1] ** 2, lambda a: linalg.eigvalsh(a + a.mT), linalg.pinv, linalg.cond,
+    lambda a: eigenvalues_of(a + a.mT),
     lambda a: linalg.pinv(a[:, :2]), lambda a: linalg.pinv(a[:2]), lambda a: linalg.pinv(a[:, :1] @ a[:1]),
     lambda a: linalg.lstsq(a[:, :2], a[:, 2:])[0], lambda a: linalg.lstsq(a[:, :2], a[:, 2:], driver="gels")[1],
     lambda a: linalg.matrix_norm(a, "nuc"),
@@ -225,3 +227,13 @@ def test_the_nuclear_norm_is_a_norm_by_that_name_too() -> None:
     assert mg.norm(x, "nuc").item() == x.norm("nuc").item() == mg.linalg.norm(x, "nuc").item() == 7.0
     assert mg.norm(x, "nuc").backward()[x].tolist() == [[1.0, 0.0], [0.0, -1.0]]
     assert mg.norm(x[None], "nuc", (1, 2), keepdim=True).tolist() == [[[7.0]]]
+
+
+def test_eigenvalues_without_eigenvectors_are_the_same() -> None:
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 33):
+        for whole in (rng.normal(size=(2, n, n)), rng.normal(size=(2, n, n)) + 1j * rng.normal(size=(2, n, n))):
+            x = mg.tensor(whole)
+            with mg.no_grad():
+                found = linalg.eigvalsh(x)
+            np.testing.assert_allclose(found.numpy(), linalg.eigh(x).eigenvalues.numpy(), rtol=1e-12, atol=1e-13)
