@@ -22,13 +22,18 @@ SHOWN = 40  # characters of a repr in a message
 class MinigradError(RuntimeError):
     """Define the base class of minigrad's errors; keyword arguments become attributes of the error.
 
-    >>> error = ShapeError("add: shapes (2,) and (3,) do not broadcast", op="add", lhs=(2,), rhs=(3,))
+    The attribute `op` is the name with which the message begins, unless it is passed.
+
+    >>> error = ShapeError("add: shapes (2,) and (3,) do not broadcast", lhs=(2,), rhs=(3,))
     >>> error.op, error.lhs
     ('add', (2,))
     """
 
     def __init__(self, message: str = "", **facts: Any) -> None:
         super().__init__(message)
+        name, colon, _ = message.partition(": ")
+        if colon and name.replace(".", "").isidentifier():
+            facts.setdefault("op", name)
         # The instance dictionary is pickled with the exception, so the facts cross process borders.
         self.__dict__.update(facts)
 

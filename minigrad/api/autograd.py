@@ -40,8 +40,7 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
     if isinstance(x, Tracer):
         raise GradientError(
             f"requires_grad_: {describe(x)} belongs to a transform, which controls its gradient; call "
-            "requires_grad_() outside the transform",
-            op="requires_grad_",
+            "requires_grad_() outside the transform"
         )
     if requires_grad:
         become_leaf(x)
@@ -51,8 +50,7 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
     else:
         raise GradientError(
             f"requires_grad_: requires_grad=False is allowed for leaves only, got {describe(x)}, the result of "
-            f"{current(x).name}; use x.detach()",
-            op="requires_grad_",
+            f"{current(x).name}; use x.detach()"
         )
     return x
 
@@ -62,15 +60,13 @@ def become_leaf(x: Any) -> None:
     if not x.dtype.is_inexact:
         raise DTypeError(
             f"requires_grad_: expected a tensor with a floating dtype, got {describe(x)}; convert it with "
-            ".to(mg.float32) first",
-            op="requires_grad_",
+            ".to(mg.float32) first"
         )
     if isinstance(x.storage, ConstantStorage):  # other results share the memory, and no op writes into it
         if x.ndim == 0 and number(x.item(), x.dtype, x.device) is x:
             raise StorageError(
                 f"requires_grad_: {describe(x)} is a constant that other results share; call requires_grad_() on "
-                "x.detach()",
-                op="requires_grad_",
+                "x.detach()"
             )
         own = clone(x.detach())
         rebind(x, own.storage, own.layout)
@@ -94,8 +90,7 @@ def detach_(x: Tensor) -> Tensor:
     """
     if x.base is not None and x.requires_grad:
         raise GradientError(
-            f"detach_: a view of a tracked tensor cannot be detached in place, got {describe(x)}; use x = x.detach()",
-            op="detach_",
+            f"detach_: a view of a tracked tensor cannot be detached in place, got {describe(x)}; use x = x.detach()"
         )
     if x.is_variable:
         return requires_grad_(x, False)
@@ -127,8 +122,7 @@ def set_data(x: Tensor, value: Any) -> None:
         if x.requires_grad and not value.dtype.is_inexact:
             raise DTypeError(
                 f"data: expected a floating dtype for {describe(x)}, which requires a gradient, got {describe(value)}; "
-                "convert the value with .float()",
-                op="data",
+                "convert the value with .float()"
             )
         copy = clone(value.detach())
         move(x, copy.storage, copy.layout)

@@ -49,8 +49,7 @@ def deep(x: Tensor, memo: dict[int, Any]) -> Tensor:
     if not x.is_leaf:
         raise GradientError(
             f"deepcopy: {describe(x)} is the result of {current(x).name}, and the graph of a result cannot be copied; "
-            "copy x.detach() instead",
-            op="deepcopy",
+            "copy x.detach() instead"
         )
     whole = x.storage.memory
     storage = memo.get(id(whole))

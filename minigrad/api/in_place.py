@@ -129,7 +129,7 @@ def replaced(name: str, x: Any, y: Tensor) -> Tensor:
 def fill_(x: Tensor, value: float) -> Tensor:
     """Set every element to `value`, in place."""
     if isinstance(value, Tensor) and value.ndim:
-        raise ShapeError(f"fill_: value must be a number or have 0 dims, got {describe(value)}; use copy_", op="fill_")
+        raise ShapeError(f"fill_: value must be a number or have 0 dims, got {describe(value)}; use copy_")
     if isinstance(x, Tracer) or (isinstance(value, Tensor) and (value.requires_grad or isinstance(value, Tracer))):
         assignment.copy_into(x, value, "fill_", x)
         return x
@@ -216,8 +216,7 @@ def refilled_by(name: str, function: Callable[..., Any], x: Tensor, *others: Ten
     for each in (x, *others):
         if each.requires_grad:
             raise GradientError(
-                f"{name}: expected tensors that do not require gradients, got {describe(each)}; pass x.detach()",
-                op=name,
+                f"{name}: expected tensors that do not require gradients, got {describe(each)}; pass x.detach()"
             )
     columns = [numbers_in(each.expand(x.shape)) for each in (x, *others)]
     return refilled(x, [function(*values) for values in zip(*columns, strict=True)])
@@ -292,8 +291,7 @@ def wide(name: str, x: Tensor) -> DType:
     """Return the dtype in which numbers for x are drawn: the dtype of x, or float32 for float16 and bfloat16."""
     if not x.dtype.is_float:
         raise DTypeError(
-            f"{name}: expected a tensor with a floating dtype, got {describe(x)}; convert it with .to(mg.float32)",
-            op=name,
+            f"{name}: expected a tensor with a floating dtype, got {describe(x)}; convert it with .to(mg.float32)"
         )
     return x.dtype if x.dtype.itemsize > 2 else float32
 
@@ -306,7 +304,7 @@ def share(x: Tensor, dtype: DType, generator: Any) -> Tensor:
 def expect(name: str, fits: bool, text: str, value: float) -> None:
     """Raise ArgumentError with `text` and `value` if a parameter of a distribution does not fit."""
     if not fits:
-        raise ArgumentError(f"{name}: {text}, got {value}; pass a value in this range", op=name)
+        raise ArgumentError(f"{name}: {text}, got {value}; pass a value in this range")
 
 
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:

@@ -86,14 +86,14 @@ def polygamma(x: Tensor, n: int) -> Tensor:
 def matrix_transpose(x: Tensor) -> Tensor:
     """Return a view with the last two dims swapped."""
     if x.ndim < 2:
-        raise ShapeError(f"mT: expected at least 2 dims, got {describe(x)}; add a dim with unsqueeze(0)", op="mT")
+        raise ShapeError(f"mT: expected at least 2 dims, got {describe(x)}; add a dim with unsqueeze(0)")
     return views.full_transpose(x) if x.ndim == 2 else views.transpose(x, dim0=-2, dim1=-1)
 
 
 def matrix_adjoint(x: Tensor) -> Tensor:
     """Return a matrix with its dims swapped, and conjugated if it is complex; for a real matrix, this is a view."""
     if x.ndim != 2:
-        raise ShapeError(f"H: expected a matrix, got {describe(x)}; use x.mH, which swaps the last two dims", op="H")
+        raise ShapeError(f"H: expected a matrix, got {describe(x)}; use x.mH, which swaps the last two dims")
     return rearranging.adjoint(x)
 
 

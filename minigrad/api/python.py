@@ -29,8 +29,7 @@ def only(x: Tensor, name: str) -> Any:
     if x.layout.numel != 1:
         raise ShapeError(
             f"{name}: expected a tensor of one element, got {describe(x)} of {x.numel()} elements; use tolist()"
-            f"{', or x.cos() instead of math.cos(x)' if name == 'float' else ''}",
-            op=name,
+            f"{', or x.cos() instead of math.cos(x)' if name == 'float' else ''}"
         )
     value = host_element(x if x.__class__ in PLAIN else handed_out(x, name))
     return float(value) if x.dtype.is_float else value
@@ -79,7 +78,7 @@ def as_int(x: Tensor) -> int:
 def as_index(x: Tensor) -> int:
     """Return the element of an integer tensor with one element as an index, as in range(x)."""
     if not x.dtype.is_int:
-        raise DTypeError(f"index: expected an integer dtype, got {describe(x)}; convert it with .long()", op="index")
+        raise DTypeError(f"index: expected an integer dtype, got {describe(x)}; convert it with .long()")
     return int(only(x, "index"))
 
 
@@ -98,9 +97,7 @@ def truth(x: Tensor) -> bool:
     """
     if x.layout.numel != 1:
         raise ShapeError(
-            f"bool: expected a tensor of one element, got {describe(x)}, whose truth is ambiguous; use .any() "
-            "or .all()",
-            op="bool",
+            f"bool: expected a tensor of one element, got {describe(x)}, whose truth is ambiguous; use .any() or .all()"
         )
     return bool(only(x, "bool"))
 
@@ -154,7 +151,7 @@ def contains(x: Tensor, element: Any) -> bool:
     """
     if not is_comparable(element):
         raise ArgumentTypeError(
-            f"in: expected a number or a tensor, got {describe(element)}; wrap a list in mg.tensor(...)", op="in"
+            f"in: expected a number or a tensor, got {describe(element)}; wrap a list in mg.tensor(...)"
         )
     return truth(reduce.any(compare.eq(x, element)))
 

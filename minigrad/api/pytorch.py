@@ -232,8 +232,7 @@ def pin_memory(x: Tensor, device: Any = None) -> Tensor:
     """
     if x.requires_grad:
         raise GradientError(
-            f"pin_memory: expected a tensor that does not require a gradient, got {describe(x)}; pin x.detach()",
-            op="pin_memory",
+            f"pin_memory: expected a tensor that does not require a gradient, got {describe(x)}; pin x.detach()"
         )
     if x.device.kind != "cpu":
         raise DeviceError(
@@ -298,8 +297,7 @@ def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) ->
     if x.requires_grad:
         raise GradientError(
             f"resize_: expected a tensor that does not require a gradient, got {describe(x)}; use reshape, which is "
-            "recorded",
-            op="resize_",
+            "recorded"
         )
     shape = as_shape(size, "resize_")
     fresh = layout_in("resize_", shape, memory_format)
@@ -347,16 +345,14 @@ def set_(
     if x.requires_grad and (mode.enabled or not x.is_variable):
         raise GradientError(
             "set_: expected a leaf under mg.no_grad() or a tensor that does not require a gradient, got "
-            f"{describe(x)}; pass x.detach()",
-            op="set_",
+            f"{describe(x)}; pass x.detach()"
         )
     source = creation.empty(0, dtype=x.dtype, device=x.device) if source is None else source
     storage = source.storage if isinstance(source, Tensor) else source.read_as(x.dtype)
     if (storage.dtype, storage.device) != (x.dtype, x.device):
         raise DTypeError(
             f"set_: source must be {x.dtype} on {x.device} as {describe(x)}, got {storage.dtype} on {storage.device}; "
-            "convert it with .to(...)",
-            op="set_",
+            "convert it with .to(...)"
         )
     if size is None:
         layout = source.layout if isinstance(source, Tensor) else Layout.contiguous((storage.numel,))
@@ -365,8 +361,7 @@ def set_(
         layout = layout if stride is None else layout.as_strided(layout.shape, tuple(stride), storage_offset)
     if not layout.fits(storage.numel):
         raise StorageError(
-            f"set_: size and stride must stay inside the {storage.numel} elements of source, got {layout}; reduce size",
-            op="set_",
+            f"set_: size and stride must stay inside the {storage.numel} elements of source, got {layout}; reduce size"
         )
     move(x, storage, layout)
     return x

@@ -175,8 +175,7 @@ class BatchTransform(ReplacingTransform):
         if self.randomness == "error":
             raise GradientError(
                 f"{name}: random numbers under vmap require a choice between different and equal numbers for the "
-                "samples, got randomness='error'; pass randomness='different' to vmap, or 'same'",
-                op=name,
+                "samples, got randomness='error'; pass randomness='different' to vmap, or 'same'"
             )
         return (self.size, *shape) if self.randomness == "different" else shape
 

@@ -102,8 +102,7 @@ class FunctionCall(UserOp):
             if not among(x, operands) or not among(x, results):
                 raise GradientError(
                     f"{self.name}: ctx.mark_dirty expects an argument of forward that forward also returns, got "
-                    f"{describe(x)}; return the argument that forward writes",
-                    op=self.name,
+                    f"{describe(x)}; return the argument that forward writes"
                 )
         for x, then in zip(operands, before, strict=True):
             if among(x, ctx._dirty):
@@ -111,8 +110,7 @@ class FunctionCall(UserOp):
                     what = "a Var" if x.is_variable else "a view of memory that must not change"
                     raise GradientError(
                         f"{self.name}: forward writes into {describe(x)}, {what}, which a recorded function must not "
-                        "change; pass x.clone() to apply",
-                        op=self.name,
+                        "change; pass x.clone() to apply"
                     )
                 # This counts the write if the function wrote without a count, for example through NumPy.
                 x.storage.version += x.storage.version == then
@@ -120,8 +118,7 @@ class FunctionCall(UserOp):
             if now != then and mode.enabled and x.requires_grad and not ctx._writes and not among(x, ctx._dirty):
                 raise GradientError(
                     f"{self.name}: forward wrote into its argument {name!r}, {describe(x)}, which requires a gradient; "
-                    f"compute a new tensor, or call ctx.mark_dirty({name}) and return it",
-                    op=self.name,
+                    f"compute a new tensor, or call ctx.mark_dirty({name}) and return it"
                 )
 
     def record(self, ctx: Context, operands: Any, results: Any, edges: tuple[Any, ...]) -> BackpropOp:

@@ -156,8 +156,7 @@ def check_flat(name: str, parts: Sequence[Any]) -> None:
         if not isinstance(x, Tensor) and any(True for _ in tensors_in(x)):
             raise GradientError(
                 f"{name}: forward must return tensors, got a {type(x).__name__} that contains tensors, which would "
-                "get no gradient; return each tensor as a separate result",
-                op=name,
+                "get no gradient; return each tensor as a separate result"
             )
 
 

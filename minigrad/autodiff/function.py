@@ -136,8 +136,7 @@ def check_nothing_tracks(name: str, value: Any) -> None:
         if isinstance(x, Tracer) or (mode.enabled and x.requires_grad):
             raise GradientError(
                 f"{name}: {describe(x)} requires a gradient and is inside a {type(value).__name__}, where it would "
-                "receive no gradient; pass each tensor as a separate argument, for example apply(*xs)",
-                op=name,
+                "receive no gradient; pass each tensor as a separate argument, for example apply(*xs)"
             )
 
 

@@ -37,15 +37,14 @@ class ReplacingTransform(Transform):
         """Raise GradientError unless x may be written: no other object may show it."""
         why = refused(self, x)
         if why:
-            raise GradientError(f"{name}: {describe(x)} {why}", op=name)
+            raise GradientError(f"{name}: {describe(x)} {why}")
 
     def end_write(self, name: str, x: Any, y: Tensor) -> None:
         """Replace x by y. Raise GradientError if the transform of y is inside the transform of x."""
         if isinstance(y, Tracer) and y.transform.depth > self.depth:
             raise GradientError(
                 f"{name}: {describe(x)} belongs to an outer transform, and the value that was written into it belongs "
-                "to an inner transform; return the value from the inner function instead",
-                op=name,
+                "to an inner transform; return the value from the inner function instead"
             )
         if x.base.__class__ is ViewOf:
             source, op, params = x.base

@@ -114,8 +114,7 @@ class StoredCall(TangentCall):
             before, after = ("", "") if isinstance(x, Tracer) else (f", at version {then}", f" and is at version {now}")
             raise StorageError(
                 f"{self.name}: {self.op.label} saved its {named()}, {describe(x)}{before}, but this tensor was "
-                f"changed in place since{after}; clone() the tensor before the change",
-                op=self.name,
+                f"changed in place since{after}; clone() the tensor before the change"
             )
         return x
 

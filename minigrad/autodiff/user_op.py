@@ -79,8 +79,7 @@ class UserOp(Op):
         if not has(self.cls, "setup_context"):
             raise GradientError(
                 f"{self.name}: a Function whose forward has the parameter ctx cannot be used inside a transform; "
-                "define forward(*args) and setup_context(ctx, inputs, output) instead",
-                op=self.name,
+                "define forward(*args) and setup_context(ctx, inputs, output) instead"
             )
 
     def filled(self, operands: Sequence[Tensor]) -> tuple[Any, ...]:
@@ -99,8 +98,7 @@ class UserOp(Op):
         if not isinstance(parts, (tuple, list)):
             raise GradientError(
                 f"{self.name}: forward must return a tensor or a tuple of tensors, got {describe(output)}; convert a "
-                "number with mg.tensor(...)",
-                op=self.name,
+                "number with mg.tensor(...)"
             )
         results = [x for x in parts if isinstance(x, Tensor)]
         check_flat(self.name, parts)
@@ -167,8 +165,7 @@ class UserOp(Op):
         if has(self.cls, "vjp") and has(self.cls, "backward"):
             raise GradientError(
                 f"{self.name}: a Function must define backward or vjp, which are two names of one method, got both; "
-                "remove one of them",
-                op=self.name,
+                "remove one of them"
             )
         rule = self.cls.vjp if has(self.cls, "vjp") else self.cls.backward
         returned = rule(ctx, *slots)
@@ -243,8 +240,7 @@ class UserOp(Op):
             if call.size == 0:
                 raise GradientError(
                     f"{self.name}: the shape of the result for an empty batch is unknown without a batching rule; "
-                    "define the static method vmap",
-                    op=self.name,
+                    "define the static method vmap"
                 )
             remedy = "define the static method vmap(info, in_dims, *args), or set generate_vmap_rule = True"
             warn_of_loop(self.cls, self.name, remedy)

@@ -442,8 +442,7 @@ class CpuAllocator(Allocator):
         if buffer.size:
             raise StorageError(
                 f"free: expected a buffer that this allocator has provided, got {buffer.nbytes} bytes at "
-                f"{buffer.ctypes.data:#x}, which belong to other memory or were freed before; free each buffer once",
-                op="free",
+                f"{buffer.ctypes.data:#x}, which belong to other memory or were freed before; free each buffer once"
             )
 
     def _scribble(self, buffer: np.ndarray[Any, Any], dtype: DType) -> None:

@@ -39,7 +39,7 @@ class Condition(Role):
         claim = wanted if wanted.startswith("expected ") else f"{name} must {wanted}"
         others = [described(each) for each in operands if each is not x and hasattr(each, "shape")]
         beside = f" with {sentence(others)}" if others and wanted == self.wanted else ""
-        raise self.error(f"{op}: {claim}, got {described(x)}{beside}; {self.advice}", op=op)
+        raise self.error(f"{op}: {claim}, got {described(x)}{beside}; {self.advice}")
 
     def but(self, **changes: Any) -> Condition:
         """Return this condition with another `error`, `wanted` or `advice`."""
@@ -144,8 +144,7 @@ def expect_same(what: str, op: str, advice: str = "", **operands: Any) -> None:
         remedy = {"shape": "reshape one of them", "dtype": "convert one of them with .to(dtype)"}
         raise (DTypeError if what == "dtype" else ShapeError)(
             f"{op}: {sentence(operands)} must have the same {noun}, got {sentence(map(described, operands.values()))}; "
-            f"{advice or remedy.get(what, 'insert dims with unsqueeze')}",
-            op=op,
+            f"{advice or remedy.get(what, 'insert dims with unsqueeze')}"
         )
 
 
@@ -155,8 +154,7 @@ def expect_shape(op: str, shape: tuple[int, ...], meaning: str, owner: Any, advi
         if x is not None and tuple(x.shape) != shape:
             raise ShapeError(
                 f"{op}: {name} must have shape {shape}, {meaning} {described(owner)}, got {described(x)}; "
-                f"{advice or 'pass a tensor of this shape'}",
-                op=op,
+                f"{advice or 'pass a tensor of this shape'}"
             )
 
 
@@ -167,8 +165,7 @@ def expect_elements(op: str, x: Any, dims: int | Sequence[int], least: int = 1, 
         noun = "dims" if isinstance(dims, Sequence) else "dim"
         raise ShapeError(
             f"{op}: input must have {count} along {noun} {dims}, got {described(x)}; "
-            f"{advice or 'check that no dim is empty'}",
-            op=op,
+            f"{advice or 'check that no dim is empty'}"
         )
 
 
@@ -178,9 +175,7 @@ def expect_multiple(
     """Raise an error unless a size of x is a multiple of a factor; what: the name of the size."""
     for name, factor in factors.items():
         if not factor or count % factor:
-            raise error(
-                f"{op}: {what} of {described(x)} must be a multiple of {name}={factor}, got {count}; {advice}", op=op
-            )
+            raise error(f"{op}: {what} of {described(x)} must be a multiple of {name}={factor}, got {count}; {advice}")
 
 
 def expect_shapes(op: str, advice: str, patterns: str, **operands: Any) -> None:
@@ -196,8 +191,7 @@ def expect_shapes(op: str, advice: str, patterns: str, **operands: Any) -> None:
             wanted = sentence([f"({each})" for _, _, each in there])
             raise ShapeError(
                 f"{op}: {sentence([name for name, _, _ in there])} must have the shapes {wanted}, got "
-                f"{sentence([described(x) for _, x, _ in there])}; {advice}",
-                op=op,
+                f"{sentence([described(x) for _, x, _ in there])}; {advice}"
             )
 
 

@@ -43,15 +43,13 @@ def layout_in(op: str, shape: tuple[int, ...], value: object) -> Layout:
         if value not in ROW_MAJOR:
             raise ArgumentError(
                 f"{op}: expected memory_format=mg.contiguous_format, mg.preserve_format or mg.channels_last, got "
-                f"{value!r}; pass one of them",
-                op=op,
+                f"{value!r}; pass one of them"
             )
         return Layout.contiguous(shape)
     if len(shape) != rank:
         raise ShapeError(
             f"{op}: memory_format={value} expects a tensor of {rank} dims, got shape {shape}; pass "
-            "mg.contiguous_format, or insert dims with unsqueeze",
-            op=op,
+            "mg.contiguous_format, or insert dims with unsqueeze"
         )
     return Layout.contiguous((shape[0], *shape[2:], shape[1])).permute((0, rank - 1, *range(1, rank - 1)))
 

@@ -32,8 +32,7 @@ def last_try(nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
     except (MemoryError, ValueError):  # NumPy raises ValueError for more bytes than an address can count
         raise StorageError(
             f"allocate: the system has no memory for {nbytes // dtype.itemsize} elements of {dtype} ({nbytes} bytes); "
-            "use a smaller shape or dtype",
-            op="allocate", nbytes=nbytes,
+            "use a smaller shape or dtype", nbytes=nbytes,
         ) from None  # fmt: skip
 
 

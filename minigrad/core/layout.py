@@ -204,7 +204,7 @@ class Layout:
             raise IndexOutOfRange(
                 f"narrow: start >= -{size}, length >= 0 and start + length <= {size} must hold for dim {dim} of size "
                 f"{size} in shape {self.shape}, got start={start} and length={length}; reduce start or length",
-                op="narrow", dim=dim, start=start, length=length, shape=self.shape,
+                dim=dim, start=start, length=length, shape=self.shape,
             )  # fmt: skip
         if length == size:
             return self
@@ -219,7 +219,7 @@ class Layout:
             valid = f"valid are {-size} to {size - 1}" if size else "it has no entries"
             raise IndexOutOfRange(
                 f"select: index {index} is out of range for dim {dim} of size {size} in shape {self.shape}; {valid}",
-                op="select", dim=dim, index=index, size=size, shape=self.shape,
+                dim=dim, index=index, size=size, shape=self.shape,
             )  # fmt: skip
         offset = self.offset + self.strides[dim] * (index + size if index < 0 else index)
         return Layout.make(_without(self.shape, dim), _without(self.strides, dim), offset)
@@ -234,7 +234,6 @@ class Layout:
         if step == 0:
             raise ArgumentError(
                 f"slice: step must not be 0, got 0 for dim {dim} of {self.shape}; pass step=1, for example",
-                op="slice",
                 dim=dim,
             )
         picked = range(*slice(start, stop, step).indices(self.shape[dim]))
@@ -250,8 +249,7 @@ class Layout:
         if first == second:
             raise ShapeError(
                 f"diagonal: dim1 and dim2 must be different dims of shape {self.shape}, got {dim1} and {dim2}; pass "
-                "dim1=0, dim2=1, for example",
-                op="diagonal", dim=first, shape=self.shape,
+                "dim1=0, dim2=1, for example", dim=first, shape=self.shape,
             )  # fmt: skip
         offset = as_int(offset, "offset", "diagonal")
         down, right = max(-offset, 0), max(offset, 0)
@@ -274,7 +272,7 @@ class Layout:
             raise ShapeError(
                 f"unfold: size must be from 0 to {entries}, the size of dim {dim} in shape {self.shape}, and step at "
                 f"least 1, got size={size} and step={step}; pass a smaller size or step=1",
-                op="unfold", dim=dim, size=size, step=step, shape=self.shape,
+                dim=dim, size=size, step=step, shape=self.shape,
             )  # fmt: skip
         if not self.ndim:
             return Layout.make((size,), (1,), self.offset)
@@ -292,8 +290,7 @@ class Layout:
         if len(sizes) != len(steps):
             raise ShapeError(
                 f"as_strided: size and stride must have the same length, got size {sizes} with {len(sizes)} dims and "
-                f"stride {steps} with {len(steps)}; pass one stride per dim",
-                op="as_strided", shape=sizes, strides=steps,
+                f"stride {steps} with {len(steps)}; pass one stride per dim", shape=sizes, strides=steps,
             )  # fmt: skip
         start = self.offset if offset is None else as_int(offset, "offset", "as_strided")
         return Layout.make(sizes, steps, start)
@@ -306,8 +303,7 @@ class Layout:
         if sorted(order) != list(range(self.ndim)):
             raise ShapeError(
                 f"permute: dims {tuple(dims)} must name each of the {self.ndim} dims of shape {self.shape} once; pass "
-                f"an order such as {tuple(reversed(range(self.ndim)))}",
-                op="permute", dims=tuple(dims), shape=self.shape,
+                f"an order such as {tuple(reversed(range(self.ndim)))}", dims=tuple(dims), shape=self.shape,
             )  # fmt: skip
         return Layout.make(tuple(self.shape[d] for d in order), tuple(self.strides[d] for d in order), self.offset)
 
@@ -360,8 +356,7 @@ class Layout:
         if result is None:
             raise ShapeError(
                 f"view: shape {self.shape} with strides {self.strides} cannot be seen as {target} without a copy; use "
-                "reshape(), which copies if necessary",
-                op="view", shape=self.shape, strides=self.strides, target=target,
+                "reshape(), which copies if necessary", shape=self.shape, strides=self.strides, target=target,
             )  # fmt: skip
         return result
 
@@ -374,8 +369,7 @@ class Layout:
         if first > last:
             raise ShapeError(
                 f"flatten: start_dim must not come after end_dim, got {start} and {end} for shape {self.shape}; swap "
-                "the two",
-                op="flatten", start=start, end=end, shape=self.shape,
+                "the two", start=start, end=end, shape=self.shape,
             )  # fmt: skip
         middle = numel(self.shape[first : last + 1])
         return self._viewed((*self.shape[:first], middle, *self.shape[last + 1 :]))
@@ -394,8 +388,7 @@ class Layout:
                 return Layout.make(target, strides, self.offset)
         raise ShapeError(
             f"expand: shape {self.shape} cannot be expanded to {target}: aligned from the right, each size must be "
-            "equal or 1, and -1 keeps an existing size; pass sizes that match",
-            op="expand", shape=self.shape, target=target,
+            "equal or 1, and -1 keeps an existing size; pass sizes that match", shape=self.shape, target=target,
         )  # fmt: skip
 
     def _viewed(self, target: Ints) -> Layout | None:
@@ -483,7 +476,6 @@ def merge(layouts: Sequence[Layout]) -> tuple[Ints, tuple[Ints, ...]]:
             other = layout.shape
             raise ShapeError(
                 f"merge: all shapes must be equal, got {shape} and {other}; expand the layouts to one shape first",
-                op="merge",
                 lhs=shape,
                 rhs=other,
             )

@@ -81,7 +81,7 @@ def read_int(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
     """Return a value as an int; raise ArgumentTypeError for True, False and values that are not ints."""
     if isinstance(value, bool):
         raise ArgumentError(
-            f"{op}: {name}{beside(operands)} must be an int, got {value!r}; convert it with int()", op=op, value=value
+            f"{op}: {name}{beside(operands)} must be an int, got {value!r}; convert it with int()", value=value
         )
     return as_int(value, name, op)
 
@@ -116,7 +116,6 @@ def read_scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int 
     raise ArgumentError(
         f"{op}: {name}{beside(operands)} must be a number, got {type(value).__name__} {value!r}; convert it with "
         "float() or .item()",
-        op=op,
         value=value,
     )
 
@@ -129,7 +128,7 @@ def read_factor(value: Any, op: str, name: str, operands: Sequence[Any]) -> comp
     if plain.imag and not any(x.dtype.is_complex for x in operands if hasattr(x, "dtype")):
         raise ArgumentError(
             f"{op}: {name}{beside(operands)} must be a real number, got {value!r}; convert an operand with "
-            ".to(mg.complex64)", op=op, value=value,
+            ".to(mg.complex64)", value=value,
         )  # fmt: skip
     return plain if plain.imag else plain.real
 
@@ -143,7 +142,6 @@ def expect_kind(op: str, *operands: Any, **factors: Any) -> None:
             raise ArgumentTypeError(
                 f"{op}: {name} must be a number of the kind of the operands, got {factor!r}{beside(operands)}; pass "
                 f"{name}={int(factor)}, for example",
-                op=op,
                 value=factor,
             )
 
@@ -153,7 +151,6 @@ def _flag(value: Any, op: str, name: str, operands: Sequence[Any]) -> bool:
         return bool(value)
     raise ArgumentTypeError(
         f"{op}: {name}{beside(operands)} must be True or False, got {value!r}; pass {name}=True, for example",
-        op=op,
         value=value,
     )
 
@@ -195,8 +192,7 @@ def Choice(*words: Any, advice: str = "") -> Limited:
                 return word
         raise ArgumentError(
             f"{op}: {name} must be {sentence(map(repr, valid), 'or')}, got {value!r}{beside(operands)}; "
-            f"{advice or f'pass {name}={example!r}, for example'}",
-            op=op, value=value,
+            f"{advice or f'pass {name}={example!r}, for example'}", value=value,
         )  # fmt: skip
 
     return Limited("Choice", "one of a few words", type(example).__name__, read)
@@ -229,7 +225,7 @@ def Number(
             return result
         raise error(
             f"{op}: {name} must {must}, got {value!r}{beside(operands)}; {advice or right.format(name=name)}",
-            op=op, value=value,
+            value=value,
         )  # fmt: skip
 
     return Limited("Int" if whole else "Scalar", "a number within limits", "int" if whole else "float", read)

@@ -59,7 +59,7 @@ def as_int(value: Any, what: str, op: str) -> int:
             return operator.index(value)
     except TypeError:
         pass
-    raise ArgumentTypeError(f"{op}: {what} must be an int, got {value!r}; convert it with int()", op=op, value=value)
+    raise ArgumentTypeError(f"{op}: {what} must be an int, got {value!r}; convert it with int()", value=value)
 
 
 def normalize_dim(dim: int, ndim: int, op: str, owner: Any = None) -> int:
@@ -75,7 +75,7 @@ def normalize_dim(dim: int, ndim: int, op: str, owner: Any = None) -> int:
     valid = f"valid are {-ndim} to {ndim - 1}" if ndim else "a scalar has no dims"
     raise IndexOutOfRange(
         f"{op}: dim {dim} is out of range for {_named(owner, ndim)}; {valid}",
-        op=op, dim=dim, shape=getattr(owner, "shape", owner),
+        dim=dim, shape=getattr(owner, "shape", owner),
     )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, owner: 
         if left == right:
             raise ShapeError(
                 f"{op}: dim {left} is named twice in {listed} for {_named(owner, ndim)}; list each dim once",
-                op=op, dim=left, dims=listed, shape=getattr(owner, "shape", owner),
+                dim=left, dims=listed, shape=getattr(owner, "shape", owner),
             )  # fmt: skip
     return tuple(result)
 
@@ -133,7 +133,7 @@ def _broadcast_two(op: str, lhs: Shape, rhs: Shape, shapes: tuple[Shape, ...]) -
             raise ShapeError(
                 f"{op}: shapes {listed} do not broadcast: dim {dim} is {a} against {b}, and only equal sizes or 1 "
                 "broadcast; insert a dim of length 1 with unsqueeze, or slice to equal sizes",
-                op=op, lhs=shapes[0], rhs=shapes[-1], shapes=shapes, dim=dim,
+                lhs=shapes[0], rhs=shapes[-1], shapes=shapes, dim=dim,
             )  # fmt: skip
         sizes.append(b if a == 1 else a)
     return tuple(sizes)
@@ -166,7 +166,6 @@ def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, 
             raise ShapeError(
                 f"{op}: sizes must be 0 or more{', or -1' if hole else ''}, got {size} in {sizes}; pass a size "
                 "that is not negative",
-                op=op,
                 shape=sizes,
             )
     return sizes
@@ -186,7 +185,6 @@ def infer_hole(shape: tuple[Any, ...], numel: int, op: str = "reshape", source: 
     if len(open_dims) > 1:
         raise ShapeError(
             f"{op}: at most one size can be -1, got {len(open_dims)} in {shape}; write the other sizes",
-            op=op,
             shape=shape,
         )
     known = math.prod(size for dim, size in enumerate(shape) if dim not in open_dims)
@@ -202,7 +200,7 @@ def infer_hole(shape: tuple[Any, ...], numel: int, op: str = "reshape", source: 
         reason = f"; pass sizes whose product divides {numel}"
     else:
         reason = f"; pass sizes whose product is {numel}"
-    raise ShapeError(f"{op}: cannot {op} {what} to {shape}{reason}", op=op, shape=source, target=shape, numel=numel)
+    raise ShapeError(f"{op}: cannot {op} {what} to {shape}{reason}", shape=source, target=shape, numel=numel)
 
 
 def pooled_size(n: int, window: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:

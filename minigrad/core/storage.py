@@ -120,14 +120,12 @@ class Storage(Block):
         if view.readonly:
             raise StorageError(
                 "from_buffer: expected writable memory, got read-only memory; copy it first, for example with "
-                "bytearray(buffer)",
-                op="from_buffer",
+                "bytearray(buffer)"
             )
         if not view.c_contiguous or view.nbytes % wanted.itemsize:
             raise StorageError(
                 f"from_buffer: expected one contiguous run of {wanted} elements of {wanted.itemsize} bytes, got "
-                f"{view.nbytes} bytes; copy the memory or pass another dtype",
-                op="from_buffer", dtype=wanted, nbytes=view.nbytes,
+                f"{view.nbytes} bytes; copy the memory or pass another dtype", dtype=wanted, nbytes=view.nbytes,
             )  # fmt: skip
         return Storage(np.frombuffer(view, wanted.storage), wanted, device)
 
@@ -150,7 +148,6 @@ class Storage(Block):
             raise StorageError(
                 f"from_file: expected {'whole' if numel is None else numel} {wanted} elements of {wanted.itemsize} "
                 f"bytes, but {os.fspath(path)} has {size} bytes; pass another dtype or a smaller size",
-                op="from_file",
                 dtype=wanted,
                 nbytes=size,
             )
@@ -254,7 +251,6 @@ class Storage(Block):
             raise IndexOutOfRange(
                 f"storage: index must be from {-size} to {size - 1} for {size} elements, got {index}; pass a smaller "
                 "index",
-                op="storage",
                 index=index,
                 size=size,
             )

@@ -18,13 +18,13 @@ def transformed_dims(op: str, x: Any, s: Sequence[Any] | None, dim: Any, shown: 
     ndim = len(x.shape)
     count = ndim if s is None else len(s)
     if dim is None and count > ndim:
-        raise ShapeError(f"{op}: s has {count} lengths, but input is {shown}; pass one per dim", op=op)
+        raise ShapeError(f"{op}: s has {count} lengths, but input is {shown}; pass one per dim")
     chosen = range(ndim - count, ndim) if dim is None else dim if isinstance(dim, Sequence) else (dim,)
     normalize_dims(chosen, ndim, op, x)  # this call only raises an error for a repeated dim
     result = [normalize_dim(d, ndim, op, x) for d in chosen]
     if s is not None and len(s) != len(result):
         raise ShapeError(
-            f"{op}: s and dim must have equal lengths for {shown}, got {s} and {dim}; pass one length per dim", op=op
+            f"{op}: s and dim must have equal lengths for {shown}, got {s} and {dim}; pass one length per dim"
         )
     return result
 
@@ -44,6 +44,6 @@ def transformed_lengths(
     for d, n in zip(dims, result, strict=True):
         if n < 1:
             raise ShapeError(
-                f"{op}: the length must be at least 1, got {n} along dim {d} of {shown}; pass a length", op=op, dim=d
+                f"{op}: the length must be at least 1, got {n} along dim {d} of {shown}; pass a length", dim=d
             )
     return result

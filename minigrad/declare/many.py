@@ -106,8 +106,7 @@ class Rule(Later):
         if len(columns) != len(self.tensors) or len(set(map(len, columns))) > 1:
             raise ArgumentError(
                 f"{self.name}: expected {quantity(len(self.tensors), 'column')} of equal length "
-                f"({', '.join(self.tensors)}), got columns of {[len(column) for column in columns]} tensors",
-                op=self.name,
+                f"({', '.join(self.tensors)}), got columns of {[len(column) for column in columns]} tensors"
             )
         rows = list(zip(*columns))
         if rows:

@@ -45,8 +45,7 @@ class Inputs:
                 other = left_out if name in OF_ALL else "remove its index from argnums"
                 raise DTypeError(
                     f"{name}: only tensors with a floating dtype have a derivative, got {describe(x)}; convert it "
-                    f"with .to(mg.float32), or {other}",
-                    op=name,
+                    f"with .to(mg.float32), or {other}"
                 )
 
     def nested(self, values: Sequence[Any], other: Any = None) -> Any:
@@ -78,8 +77,7 @@ def position(name: str, k: Any, args: tuple[Any, ...]) -> int:
     if isinstance(k, bool) or not isinstance(k, int) or not -len(args) <= k < len(args):
         raise ArgumentError(
             f"{name}: argnums must be an index of one of the {len(args)} positional arguments, got {k!r}; pass "
-            "argnums=0, for example",
-            op=name,
+            "argnums=0, for example"
         )
     return k
 
@@ -89,9 +87,7 @@ def argument_positions(name: str, argnums: Sequence[int], args: tuple[Any, ...])
     positions = tuple([position(name, k, args) for k in argnums])
     if not positions or len({k % len(args) for k in positions}) < len(positions):
         problem = "names an argument twice" if positions else "is empty"
-        raise ArgumentError(
-            f"{name}: argnums {problem}, got {argnums!r}; pass each index once, such as (0, 1)", op=name
-        )
+        raise ArgumentError(f"{name}: argnums {problem}, got {argnums!r}; pass each index once, such as (0, 1)")
     return positions
 
 
@@ -108,8 +104,7 @@ def with_aux(name: str, func: Function, returned: Any) -> tuple[Any, Any]:
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise ArgumentError(
             f"{name}: with has_aux=True {called(func)} must return (output, aux), got {shown(returned)}; return a "
-            "tuple of two",
-            op=name,
+            "tuple of two"
         )
     return returned
 
@@ -120,8 +115,7 @@ def expect_real(name: str, tensors: Sequence[Tensor]) -> None:
         if x.dtype.is_complex:
             raise DTypeError(
                 f"{name}: inputs and outputs must be real, got {describe(x)}; pass and return mg.view_as_real(x), or "
-                "use vjp or jvp",
-                op=name,
+                "use vjp or jvp"
             )
 
 
@@ -130,8 +124,7 @@ def outputs_of(name: str, func: Function, y: Any) -> tuple[list[Any], Tree]:
     leaves, tree = flatten(y)
     if not leaves or not all(isinstance(x, Tensor) for x in leaves):
         raise ArgumentError(
-            f"{name}: {called(func)} must return tensors, got {shown(y)}; wrap numbers, for example mg.tensor(3.0)",
-            op=name,
+            f"{name}: {called(func)} must return tensors, got {shown(y)}; wrap numbers, for example mg.tensor(3.0)"
         )
     return leaves, tree
 
@@ -152,15 +145,13 @@ def check_like(name: str, what: str, t: Any, whose: str, x: Tensor) -> None:
     if not isinstance(t, Tensor):
         raise ArgumentError(
             f"{name}: the {what} of the {whose} {describe(x)} must be a tensor, got {shown(t)}; pass mg.ones_like(x), "
-            "for example",
-            op=name,
+            "for example"
         )
     error = ShapeError if t.shape != x.shape else DTypeError if t.dtype is not x.dtype else None
     if error is not None:
         raise error(
             f"{name}: the {what} must have the shape and dtype of the {whose} {describe(x)}, got {describe(t)}; "
-            "convert it with .to(dtype) or reshape it",
-            op=name,
+            "convert it with .to(dtype) or reshape it"
         )
     if t.device is not x.device:
         if str(t.device) == str(x.device):  # one of the two tensors belongs to a recording
@@ -168,8 +159,7 @@ def check_like(name: str, what: str, t: Any, whose: str, x: Tensor) -> None:
             raise RecordingError(f"{name}: mg.jit cannot record a function that {name} returned before; {remedy}")
         raise DeviceError(
             f"{name}: the {what} must be on {x.device} like the {whose} {describe(x)}, got a tensor on {t.device}; "
-            f"move the tensor with .to('{x.device}')",
-            op=name,
+            f"move the tensor with .to('{x.device}')"
         )
 
 
@@ -179,8 +169,7 @@ def tangents_for(name: str, inputs: Inputs, tangents: Any) -> list[Tensor]:
     if leaves is None:
         raise ArgumentError(
             f"{name}: tangents must be nested as the primals, {inputs.tree}, got {flatten(tangents)[1]}; build them "
-            "with mg.func.tree_map(mg.ones_like, primals), for example",
-            op=name,
+            "with mg.func.tree_map(mg.ones_like, primals), for example"
         )
     result = [leaves[k] for k in inputs.spots]
     for x, t in zip(inputs.floats, result):

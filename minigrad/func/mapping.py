@@ -100,22 +100,19 @@ def batch_dims(
     if not args:
         raise ArgumentError(
             f"vmap: {called(func)} must be called with at least one argument, which is the batch, got none; pass the "
-            "batch by position",
-            op="vmap",
+            "batch by position"
         )
     if isinstance(in_dims, list):
         in_dims = tuple(in_dims)
     if isinstance(in_dims, tuple) and len(in_dims) != len(args):
         raise ArgumentError(
             f"vmap: in_dims must have one entry for each of the {len(args)} arguments of {called(func)}, got "
-            f"in_dims={in_dims}; pass {len(args)} entries",
-            op="vmap",
+            f"in_dims={in_dims}; pass {len(args)} entries"
         )
     if not isinstance(in_dims, (int, tuple)):
         raise ArgumentError(
             f"vmap: in_dims must be an int or a tuple, one entry per argument, got {in_dims!r}; pass in_dims=0, for "
-            "example",
-            op="vmap",
+            "example"
         )
     if isinstance(in_dims, int):  # the same dim applies to all tensors among the arguments
         dims: list[Any] = [in_dims if isinstance(x, Tensor) else None for x in leaves]
@@ -124,8 +121,7 @@ def batch_dims(
     if all(d is None for d in dims):
         raise ArgumentError(
             f"vmap: in_dims must mark at least one argument of {called(func)} as a batch, got {in_dims}; pass "
-            "in_dims=0, for example",
-            op="vmap",
+            "in_dims=0, for example"
         )
     return [None if d is None else front(x, d) for x, d in zip(leaves, dims)]
 
@@ -135,19 +131,16 @@ def front(x: Any, dim: Any) -> int:
     if not isinstance(x, Tensor):
         raise ArgumentError(
             f"vmap: in_dims must be None for an argument that is not a tensor, got {dim} for {describe(x)}; write "
-            "None for this argument",
-            op="vmap",
+            "None for this argument"
         )
     if isinstance(dim, bool) or not isinstance(dim, int):
         raise ArgumentError(
-            f"vmap: an entry of in_dims must be an int or None, got {dim!r}; pass None for an argument without a batch",
-            op="vmap",
+            f"vmap: an entry of in_dims must be an int or None, got {dim!r}; pass None for an argument without a batch"
         )
     if not -x.ndim <= dim < x.ndim:
         raise IndexOutOfRange(
             f"vmap: an entry of in_dims must be a dim of {describe(x)}, which has {x.ndim} dims, got {dim}; pass 0, "
-            "for example",
-            op="vmap",
+            "for example"
         )
     return dim % x.ndim
 
@@ -161,8 +154,7 @@ def batch_size(func: Callable[..., Any], leaves: list[Any], dims: Sequence[int |
             raise ShapeError(
                 f"vmap: the arguments of {called(func)} must have one batch size, and {describe(first[0])} has "
                 f"{first[2]} along dim {first[1]}, {describe(x)} {size} along dim {d}; pass None in in_dims for an "
-                "argument without a batch",
-                op="vmap",
+                "argument without a batch"
             )
     return int(first[2])
 
@@ -194,15 +186,13 @@ def positioned(transform: BatchTransform, y: Tensor, position: Any) -> Tensor:
         if whole is not None:
             raise ArgumentError(
                 "vmap: out_dims must be an int for an output that differs over the batch, got None for "
-                f"{describe(y)}; pass out_dims=0, for example",
-                op="vmap",
+                f"{describe(y)}; pass out_dims=0, for example"
             )
         return y
     if isinstance(position, bool) or not isinstance(position, int) or not -y.ndim - 1 <= position <= y.ndim:
         raise IndexOutOfRange(
             f"vmap: out_dims must be an index from {-y.ndim - 1} to {y.ndim} for {describe(y)}, got {position!r}; pass "
-            "out_dims=0, for example",
-            op="vmap",
+            "out_dims=0, for example"
         )
     full = expand(y, shape=(transform.size, *y.shape)) if whole is None else whole
     return moved(full, 0, position % full.ndim)

@@ -54,8 +54,7 @@ def value_and_gradient(
     if not isinstance(y, Tensor) or y.shape != () or not y.dtype.is_inexact:
         raise GradientError(
             f"{name}: {called(func)} must return a scalar float of shape (), got {shown(y)}; sum() it, or use "
-            f"vjp or jacrev for several elements{'' if has_aux else ', or has_aux=True for more values'}",
-            op=name,
+            f"vjp or jacrev for several elements{'' if has_aux else ', or has_aux=True for more values'}"
         )
     gradients = run.pull([y], [None], False) if run.reached(y) else [None] * len(inputs.floats)
     gradient = inputs.nested([alike(x) if g is None else g for x, g in zip(inputs.floats, gradients)])
@@ -122,8 +121,7 @@ class Pullback:
         if leaves is None:
             raise ArgumentError(
                 f"vjp: cotangents must be nested as the output, {self.tree}, got {flatten(cotangents)[1]}; return the "
-                "cotangents in the structure of the output",
-                op="vjp",
+                "cotangents in the structure of the output"
             )
         for y, g in zip(self.outputs, leaves):
             if isinstance(y, Tensor):
@@ -162,7 +160,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
     vjp_fn returns a tuple with the cotangents of the primals, each nested like its primal.
     """
     if not primals:
-        raise ArgumentError(f"vjp: expected primals for {called(func)}; pass its arguments", op="vjp")
+        raise ArgumentError(f"vjp: expected primals for {called(func)}; pass its arguments")
     y, aux, pullback = recorded("vjp", func, primals, tuple(range(len(primals))), has_aux)
     return (y, pullback, aux) if has_aux else (y, pullback)
 
@@ -187,8 +185,7 @@ def jvp(
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or not primals:
         raise ArgumentError(
             f"jvp: primals and tangents must be tuples with an entry for each argument of {called(func)}; write (x,) "
-            "for one argument",
-            op="jvp",
+            "for one argument"
         )
     inputs = Inputs("jvp", tuple(primals), tuple(range(len(primals))))
     directions = tangents_for("jvp", inputs, tuple(tangents))
@@ -233,8 +230,7 @@ def hvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> 
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or not primals:
         raise ArgumentError(
             f"hvp: primals and tangents must be tuples with an entry for each argument of {called(func)}; write (x,) "
-            "for one argument",
-            op="hvp",
+            "for one argument"
         )
     positions = tuple(range(len(primals)))
     inputs = Inputs("hvp", tuple(primals), positions)
@@ -305,6 +301,6 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     overwritten in place after the run.
     """
     if not primals:
-        raise ArgumentError(f"linearize: expected primals for {called(func)}; pass its arguments", op="linearize")
+        raise ArgumentError(f"linearize: expected primals for {called(func)}; pass its arguments")
     made = Linearized(func, Inputs("linearize", primals, tuple(range(len(primals)))))
     return made.output, made

@@ -142,8 +142,7 @@ def to(
         if (dtype is not None and new_dtype is not None) or (device is not None and new_device is not None):
             raise ArgumentError(
                 f"to: at most one dtype and one device are allowed for {describe(x)}, got {args}; pass the dtype and "
-                "the device once each",
-                op="to",
+                "the device once each"
             )
         dtype, device = new_dtype or dtype, new_device or device
     wanted = x.dtype if dtype is None else as_dtype(dtype)
@@ -170,8 +169,7 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
         return (target, None) if read is as_dtype else (None, target)
     raise DTypeError(
         f"to: expected a dtype such as mg.float64, a device such as 'cpu', or a tensor, got {describe(arg)}; pass "
-        "dtype=mg.float64, for example",
-        op="to",
+        "dtype=mg.float64, for example"
     )
 
 

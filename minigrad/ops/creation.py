@@ -138,7 +138,7 @@ def filled(
     try:
         element = number(value, dtype, where)
     except DTypeError as error:
-        raise DTypeError(f"{name}: {error}", op=name) from None
+        raise DTypeError(f"{name}: {error}") from None
     return call_of(fill, element, shape=shape, memory_format=memory_format)
 
 
@@ -182,9 +182,7 @@ def expect_numbers(name: str, **values: Any) -> None:
     """Raise DTypeError unless every argument is a Python or NumPy number."""
     for argument, value in values.items():
         if not isinstance(value, (bool, int, float, complex, np.generic)):
-            raise DTypeError(
-                f"{name}: {argument} must be a number, got {describe(value)}; pass a Python int or float", op=name
-            )
+            raise DTypeError(f"{name}: {argument} must be a number, got {describe(value)}; pass a Python int or float")
 
 
 def as_numbers(*values: Any) -> list[Any]:
@@ -197,7 +195,7 @@ def expect_fit(name: str, value: float, dtype: DType) -> None:
     try:
         fit_number(value, dtype)
     except DTypeError as error:
-        raise DTypeError(f"{name}: {error}", op=name) from None
+        raise DTypeError(f"{name}: {error}") from None
 
 
 @public(out=True)
@@ -323,8 +321,7 @@ def arange(
     if not math.isfinite(length):
         raise ArgumentError(
             f"arange: start, end and step must be finite and the step cannot be zero, got {start}, {end} and {step}; "
-            "pass three finite numbers and a step other than 0",
-            op="arange",
+            "pass three finite numbers and a step other than 0"
         )
     dtype = as_dtype(dtype) if dtype is not None else int64 if whole else default_float()
     count = max(0, math.ceil(length))
@@ -371,7 +368,7 @@ def spaced_dtype(name: str, dtype: Any, requires_grad: bool, *ends: Any) -> DTyp
     kind = default_float() if dtype is None else as_dtype(dtype)
     kind = kind.to_complex() if dtype is None and any(map(np.iscomplexobj, ends)) else kind
     if kind is bool_:
-        raise DTypeError(f"{name}: dtype must be a dtype of numbers, got bool; compare the values instead", op=name)
+        raise DTypeError(f"{name}: dtype must be a dtype of numbers, got bool; compare the values instead")
     expect_float(name, kind, requires_grad)
     return kind
 

@@ -51,8 +51,7 @@ def of_parts(
 def _floating(name: str, dtype: Any, generator: Any, complexes: bool = False) -> Any:
     if generator is not None and not isinstance(generator, Generator):
         raise ArgumentError(
-            f"{name}: the generator must be a mg.Generator, got {describe(generator)}; pass generator=mg.Generator()",
-            op=name,
+            f"{name}: the generator must be a mg.Generator, got {describe(generator)}; pass generator=mg.Generator()"
         )
     kind = default_float() if dtype is None else as_dtype(dtype)
     if not (kind.is_float or (complexes and kind.is_complex)):
@@ -67,8 +66,7 @@ def _expect_fit(name: str, kind: DType, **numbers: float) -> None:
         most = float(finfo(kind.compute if word == "high - low" else kind.numpy).max)
         if not abs(value) <= most:
             raise ArgumentError(
-                f"{name}: {word} must be in the range of {kind}, got {value}; pass dtype=mg.float64, for example",
-                op=name,
+                f"{name}: {word} must be in the range of {kind}, got {value}; pass dtype=mg.float64, for example"
             )
 
 
@@ -113,8 +111,7 @@ def uniform(
     if not -math.inf < low <= high < math.inf:
         raise ArgumentError(
             f"uniform: low and high must be finite, with low <= high, got {low} and {high}; pass low=0.0, high=1.0, "
-            "for example",
-            op="uniform",
+            "for example"
         )
     kind = _floating("uniform", dtype, generator, True)
     if kind.is_complex:
@@ -142,22 +139,19 @@ def normal(
         if requires_grad:
             raise ArgumentError(
                 "normal: requires_grad is allowed only with size, but mean or std is a tensor; call requires_grad_() "
-                "on the result",
-                op="normal",
+                "on the result"
             )
         return _normal_of_each(mean, std, tensors, generator).to(dtype=dtype, device=device)
     if tensors or size is None:
         raise ArgumentError(
             "normal: mean and std must be numbers with a size, or at least one of them a tensor without a size; "
-            "write mg.normal(0.0, 1.0, (2, 3)), for example",
-            op="normal",
+            "write mg.normal(0.0, 1.0, (2, 3)), for example"
         )
     expect_numbers("normal", mean=mean, std=std)
     if not (math.isfinite(mean) and 0.0 <= std < math.inf):
         raise ArgumentError(
             f"normal: mean must be finite, and std finite and not negative, got mean={mean} and std={std}; pass "
-            "mean=0.0, std=1.0, for example",
-            op="normal",
+            "mean=0.0, std=1.0, for example"
         )
     kind = _floating("normal", dtype, generator, True)
     if kind.is_complex:
@@ -171,7 +165,7 @@ def _normal_of_each(mean: Any, std: Any, tensors: list[Tensor], generator: Gener
     mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
     first = tensors[0]
     if (readable(std) and (std < 0).any().item()) if isinstance(std, Tensor) else std < 0:
-        raise ArgumentError("normal: std must not be negative, got a negative element; pass std.abs()", op="normal")
+        raise ArgumentError("normal: std must not be negative, got a negative element; pass std.abs()")
     drawn = randn(shape, dtype=first.dtype, device=first.device, generator=generator)
     return (mean + std * drawn).to(first.dtype)
 
@@ -194,16 +188,14 @@ def randint(
     kind = int64 if dtype is None else as_dtype(dtype)
     if high <= low:
         raise ArgumentError(
-            f"randint: low must be less than high, got low={low} and high={high}; pass low=0, high=10, for example",
-            op="randint",
+            f"randint: low must be less than high, got low={low} and high={high}; pass low=0, high=10, for example"
         )
     expect_float("randint", kind, requires_grad)
     drawn = kind if kind.is_int else int64
     if low < drawn.lowest or high - 1 > drawn.highest or (kind is bool_ and (low < 0 or high > 2)):
         raise DTypeError(
             f"randint: dtype must represent all integers from {low} to {high - 1}, got {kind}; pass dtype=mg.int64, "
-            "for example",
-            op="randint",
+            "for example"
         )
     recipe = Draw("integer", as_shape((size,), "randint"), drawn, device, low, high, generator)
     return recipe.later() if kind is drawn else cast(recipe.make(), dtype=kind)
@@ -316,8 +308,7 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
         raise ShapeError(
             "multinomial: input must be a vector or matrix of floats, and num_samples positive and at most the "
             f"length of a row without replacement, got {describe(input)} and num_samples={num_samples}; convert input "
-            "with .float(), or pass replacement=True",
-            op="multinomial",
+            "with .float(), or pass replacement=True"
         )
     weights = cast(input.detach(), dtype=float64) if input.ndim == 2 else cast(input.detach(), dtype=float64)[None]
     totals, checked = sum(weights, -1), readable(input)
@@ -328,8 +319,7 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
     if not (lowest >= 0 and least_total > 0 and largest_total < inf):
         raise ArgumentError(
             "multinomial: the weights in each row of input must be finite, not negative, and not all 0, got other "
-            f"weights in {describe(input)}; compute weights with softmax, for example",
-            op="multinomial",
+            f"weights in {describe(input)}; compute weights with softmax, for example"
         )
     if replacement:
         steps = cumsum(weights, -1)

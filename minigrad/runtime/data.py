@@ -61,7 +61,7 @@ def store(
     if isinstance(data, Storage):
         memory = data if dtype is None else data.read_as(as_dtype(dtype))
         if dtype is not None and memory.dtype is not as_dtype(dtype):
-            raise DTypeError(f"{name}: expected bytes or a storage of {dtype}, got {data!r}; omit dtype", op=name)
+            raise DTypeError(f"{name}: expected bytes or a storage of {dtype}, got {data!r}; omit dtype")
         data = Tensor(memory, Layout.contiguous((memory.numel,)))
     if isinstance(data, Tensor):
         values = host_array(data)
@@ -116,8 +116,7 @@ def refuse_masked(name: str, data: Any) -> None:
     if isinstance(data, np.ma.MaskedArray):
         raise DTypeError(
             f"{name}: expected an array without a mask, got a masked array, whose mask would be lost; pass "
-            "array.filled(value), and apply the mask with mg.where",
-            op=name,
+            "array.filled(value), and apply the mask with mg.where"
         )
 
 

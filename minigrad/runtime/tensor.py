@@ -144,4 +144,4 @@ def expect_tensors(name: str, *values: Any) -> None:
         if not isinstance(x, Tensor):
             own = " or write mg.func.grad(function)" if name == "grad" else ""
             advice = f"call it and pass its result{own}" if callable(x) else "wrap data in mg.tensor(...)"
-            raise DTypeError(f"{name}: expected a tensor, got {describe(x)}; {advice}", op=name)
+            raise DTypeError(f"{name}: expected a tensor, got {describe(x)}; {advice}")

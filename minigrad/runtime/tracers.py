@@ -168,8 +168,7 @@ class Tracer(Carrier):
         """Raise GradientError: `backward` would store `.grad`, and transforms do not."""
         raise GradientError(
             f"backward: backward() cannot be called inside a transform, got {describe(self)}, because a transform "
-            "leaves no .grad; use mg.func.grad or mg.func.vjp inside the transform",
-            op="backward",
+            "leaves no .grad; use mg.func.grad or mg.func.vjp inside the transform"
         )
 
     def detach(self) -> Tensor:

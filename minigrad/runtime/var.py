@@ -77,8 +77,7 @@ class Var(Tensor):
         error, got = wrong
         raise error(
             f"grad: the gradient of {'the Var ' * self.is_variable}{describe(self)} must have its shape and dtype and "
-            f"be on {self.device}, got {got}; set .grad to None or to such a tensor",
-            op="grad",
+            f"be on {self.device}, got {got}; set .grad to None or to such a tensor"
         )
 
     @classmethod
@@ -107,9 +106,7 @@ class Var(Tensor):
         """Raise DTypeError for a dtype that carries no gradient; name: the function that a user calls."""
         if not kind.is_inexact:
             raise DTypeError(
-                f"{name}: dtype must be a floating dtype, because gradients need one, got {kind}; pass "
-                "dtype=mg.float32",
-                op=name,
+                f"{name}: dtype must be a floating dtype, because gradients need one, got {kind}; pass dtype=mg.float32"
             )
 
     def as_tensor(self) -> Tensor:

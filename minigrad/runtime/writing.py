@@ -87,8 +87,7 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = (), wh
         if x.__class__ not in PLAIN and isinstance(x, Tracer):
             raise GradientError(
                 f"{name}: {describe(x)} belongs to a transform and cannot be written in place; compute a new "
-                f"tensor, for example with mg.where or mg.stack",
-                op=name,
+                f"tensor, for example with mg.where or mg.stack"
             )
         tracked = tracked or x.storage.tracked
     if tracked and mode.enabled:
@@ -98,14 +97,12 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = (), wh
     if isinstance(out.storage, ConstantStorage):
         raise StorageError(
             f"{name}: cannot write into {describe(out)}, a constant whose memory other results share; write into "
-            "x.clone()",
-            op=name,
+            "x.clone()"
         )
     if whole and not out.layout.is_contiguous and out.layout.may_overlap_itself():
         raise StorageError(
             f"{name}: cannot write into {describe(out)} with strides {out.strides}, whose elements share memory; "
-            "write into x.clone()",
-            op=name,
+            "write into x.clone()"
         )
 
 
@@ -113,21 +110,18 @@ def check_recordable(name: str, out: Tensor, operands: tuple[Tensor, ...]) -> No
     """Raise GradientError if recording is on and a gradient would have to pass a write that cannot be recorded."""
     base = owner_of(out)
     if out.is_variable:
-        raise GradientError(f"{name}: cannot write into a Var, {describe(out)}; write under mg.no_grad()", op=name)
+        raise GradientError(f"{name}: cannot write into a Var, {describe(out)}; write under mg.no_grad()")
     if base.__class__ is Sealed:
-        raise GradientError(f"{name}: {describe(out)} {base.why}", op=name)
+        raise GradientError(f"{name}: {describe(out)} {base.why}")
     if base.is_variable or (out.op is not None and root_of(out.op) is None):
-        raise GradientError(
-            f"{name}: cannot write into a view of a Var, {describe(out)}; write under mg.no_grad()", op=name
-        )
+        raise GradientError(f"{name}: cannot write into a view of a Var, {describe(out)}; write under mg.no_grad()")
     check_dense(name, base)
     if not out.dtype.is_inexact:
         for x in operands:
             if x.dtype.is_inexact and current(x) is not None:
                 raise GradientError(
                     f"{name}: writing {describe(x)}, through which gradients flow, into {describe(out)} would lose "
-                    "these gradients; write x.detach()",
-                    op=name,
+                    "these gradients; write x.detach()"
                 )
 
 

@@ -44,8 +44,7 @@ def refuse_tracked(x: Tensor, name: str) -> None:
     if x.requires_grad and mode.enabled:
         raise GradientError(
             f"{name}: expected a tensor that does not require a gradient, got {describe(x)}, which does; use "
-            "x.detach().numpy()",
-            op=name,
+            "x.detach().numpy()"
         )
 
 
@@ -143,8 +142,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         return x.clone() if copy else x
     if copy is False:
         raise DeviceError(
-            f"from_dlpack: copy=False requires memory on {device}, got {describe(x)} on {x.device}; pass copy=None",
-            op="from_dlpack",
+            f"from_dlpack: copy=False requires memory on {device}, got {describe(x)} on {x.device}; pass copy=None"
         )
     return x.to(device)
 
@@ -175,8 +173,7 @@ def shared_by_dlpack(source: Any) -> Tensor:
     else:
         raise DTypeError(
             f"from_dlpack: expected an object with the method __dlpack__, got {describe(source)}; copy a list with "
-            "mg.tensor(...)",
-            op="from_dlpack",
+            "mg.tensor(...)"
         )
     return Tensor(*backend_of(where).adopt(source, where))
 
@@ -187,7 +184,7 @@ def to_device(x: Tensor, device: Any, /, *, stream: None = None) -> Tensor:
     Raises ArgumentError for a stream, because minigrad runs the work on a device in order.
     """
     if stream is not None:
-        raise ArgumentError(f"to_device: stream must be None, got {stream!r}; omit stream", op="to_device")
+        raise ArgumentError(f"to_device: stream must be None, got {stream!r}; omit stream")
     return to(x, device=device)
 
 

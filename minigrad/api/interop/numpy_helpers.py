@@ -49,8 +49,7 @@ def even(x: Tensor, sections: Any, axis: int) -> Any:
     if isinstance(sections, int) and sections > 0 and x.shape[axis] % sections:
         raise ArgumentError(
             f"split: the length of axis {axis} of {describe(x)} must be a multiple of the number of parts {sections}; "
-            "use np.array_split for parts of different lengths",
-            op="split",
+            "use np.array_split for parts of different lengths"
         )
     return sections
 
@@ -61,7 +60,7 @@ def rows(x: Tensor, order: str) -> Tensor:
     Raises ArgumentError for any other order.
     """
     if order != "C" and not (order in ("A", "K") and x.is_contiguous()):
-        raise ArgumentError(f"reshape: order must be 'C', got {order!r} for {describe(x)}; omit order", op="reshape")
+        raise ArgumentError(f"reshape: order must be 'C', got {order!r} for {describe(x)}; omit order")
     return x
 
 

@@ -66,8 +66,7 @@ def paired(name: str, x1: Tensor, x2: Tensor, axes: Any) -> tuple[Any, ...]:
         if there and x1.shape[i] != x2.shape[j]:
             raise ShapeError(
                 f"{name}: the lengths along axis {i} of x1 and axis {j} of x2 must be equal, got {describe(x1)} and "
-                f"{describe(x2)}; transpose or reshape one of them",
-                op=name,
+                f"{describe(x2)}; transpose or reshape one of them"
             )
     return joined(x1, x2)
 
@@ -101,9 +100,7 @@ def only_axis(name: str, x: Tensor, axis: int | None) -> int:
     """Return the axis, or 0 for None.  Raises ArgumentError for None if x has more than one dim."""
     if axis is None and x.ndim > 1:
         raise ArgumentError(
-            f"{name}: axis is required for a tensor with more than one dim, got {describe(x)}; pass axis=0, for "
-            "example",
-            op=name,
+            f"{name}: axis is required for a tensor with more than one dim, got {describe(x)}; pass axis=0, for example"
         )
     return 0 if axis is None else axis
 
@@ -113,8 +110,7 @@ def only_ones(x: Tensor, axis: Any) -> tuple[int, ...]:
     results = tuple(axes(x, axis))
     if any(-x.ndim <= d < x.ndim and x.shape[d] != 1 for d in results):
         raise ShapeError(
-            f"squeeze: the length along axis {axis} must be 1, got {describe(x)}; pass an axis of length 1",
-            op="squeeze",
+            f"squeeze: the length along axis {axis} must be 1, got {describe(x)}; pass an axis of length 1"
         )
     return results
 
@@ -195,7 +191,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
     same = result is obj or (isinstance(obj, np.ndarray) and result.data_ptr() == obj.ctypes.data)
     if copy is False and not same:
         raise ArgumentError(
-            f"asarray: copy=False forbids a copy, but {describe(obj)} must be copied here; pass copy=None", op="asarray"
+            f"asarray: copy=False forbids a copy, but {describe(obj)} must be copied here; pass copy=None"
         )
     return result
 
@@ -214,8 +210,7 @@ def astype(x: Tensor, dtype: Any, /, *, copy: Any = True, device: Any = None) ->
     expect_tensors("astype", x)
     if x.dtype.is_complex and not (engine.as_dtype(dtype).is_complex or engine.as_dtype(dtype) is engine.bool_):
         raise DTypeError(
-            f"astype: a complex tensor cannot be cast to {dtype}, got {describe(x)}; pass xp.real(x) or xp.imag(x)",
-            op="astype",
+            f"astype: a complex tensor cannot be cast to {dtype}, got {describe(x)}; pass xp.real(x) or xp.imag(x)"
         )
     return casting.to(x, dtype, x.device if device is None else device, copy=bool(copy))
 
@@ -230,9 +225,7 @@ def nonzero(x: Tensor, /) -> Any:
     Raises ShapeError if `x` has no dims.
     """
     if not x.ndim:
-        raise ShapeError(
-            f"nonzero: expected an array with at least 1 dim, got {describe(x)}; use x.reshape(1)", op="nonzero"
-        )
+        raise ShapeError(f"nonzero: expected an array with at least 1 dim, got {describe(x)}; use x.reshape(1)")
     return OURS["nonzero"](x, as_tuple=True)
 
 
@@ -248,8 +241,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     if not dtypes:
         shown = ", ".join(map(repr, arrays_and_dtypes)) or "no arguments"
         raise ArgumentError(
-            f"result_type: expected at least one tensor or dtype, got {shown}; pass mg.tensor(1.0), for example",
-            op="result_type",
+            f"result_type: expected at least one tensor or dtype, got {shown}; pass mg.tensor(1.0), for example"
         )
     result = dtypes[0]
     for dtype in dtypes[1:]:
@@ -293,8 +285,7 @@ def isdtype(dtype: DType, kind: Any) -> bool:
     if isinstance(kind, str) and kind not in KINDS:
         raise ArgumentError(
             f"isdtype: kind must be a dtype or one of {', '.join(KINDS)}, got {kind!r}; pass 'real floating', for "
-            "example",
-            op="isdtype",
+            "example"
         )
     return dtype.kind in KINDS[kind] if isinstance(kind, str) else dtype is kind
 

@@ -219,15 +219,13 @@ def set_value(x: Tensor, value: Any, name: str) -> None:
     if isinstance(value, Tensor) and value.storage.memory is x.storage.memory:
         raise StorageError(
             f"{name}: the value must not share memory with the {kind_of(x)} {describe(x)}, but it is a view of this "
-            "memory; pass value.clone()",
-            op=name,
+            "memory; pass value.clone()"
         )
     shape = shape_of(value)
     if shape != x.shape:
         raise ShapeError(
             f"{name}: the value must have the shape of the {kind_of(x)} {describe(x)}, got shape {shape}; reshape or "
-            "expand the value",
-            op=name, lhs=x.shape, rhs=shape,
+            "expand the value", lhs=x.shape, rhs=shape,
         )  # fmt: skip
     source = tensor(value, x.dtype, x.device) if not isinstance(value, Tensor) else value.detach()
     if source.device is not x.device:
@@ -249,14 +247,12 @@ def expect_fit(y: Tensor, name: str, x: Tensor, value: Any, wanted: tuple[int, .
         target = describe(y) if wanted == y.shape else f"the {wanted} that the index chooses of {describe(y)}"
         raise ShapeError(
             f"{name}: the value must broadcast to {target}, got {shown}; from the right, each size must be equal or "
-            "1, so reshape the value",
-            op=name,
+            "1, so reshape the value"
         )
     if isinstance(value, Tensor) and value.device is not x.device:
         raise DeviceError(
             f"{name}: the value must be on the device {x.device} of {describe(x)}, got {describe(value)} on "
-            f"{value.device}; move the value with .to({str(x.device)!r})",
-            op=name,
+            f"{value.device}; move the value with .to({str(x.device)!r})"
         )
 
 
@@ -271,7 +267,6 @@ def tensors_of(name: str, value: Any) -> tuple[Tensor, ...]:
         if x.requires_grad:
             raise GradientError(
                 f"{name}: a list of values must not contain a tensor that requires a gradient, got {describe(x)}, "
-                "whose gradient would be lost; join the values with mg.stack",
-                op=name,
+                "whose gradient would be lost; join the values with mg.stack"
             )
     return ()

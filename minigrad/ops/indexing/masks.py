@@ -224,8 +224,7 @@ def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
     except MinigradError:
         raise ShapeError(
             f"{name}: mask must broadcast with {describe(x)}, got {describe(mask)}; from the right, each size must be "
-            "equal or 1, so reshape mask",
-            op=name,
+            "equal or 1, so reshape mask"
         ) from None
 
 
@@ -301,8 +300,7 @@ def masked_fill_(x: Tensor, mask: Tensor, value: float | Tensor) -> Tensor:
     if _expect_mask("masked_fill_", x, mask) != x.shape:
         raise ShapeError(
             f"masked_fill_: mask must broadcast to the shape of {describe(x)}, got {describe(mask)}; call masked_fill "
-            "for a larger result",
-            op="masked_fill_",
+            "for a larger result"
         )
     if isinstance(x, Tracer):
         writer: Any = x.transform
@@ -336,8 +334,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Annotated[Tensor, Like("
     if source.numel() < wanted:
         raise ShapeError(
             f"masked_scatter: source must have at least {wanted} elements, as many as the mask {describe(mask)} "
-            f"selects, got {describe(source)} with {source.numel()}; pass a longer source",
-            op="masked_scatter",
+            f"selects, got {describe(source)} with {source.numel()}; pass a longer source"
         )
     wide = expand(input, shape=shape)
     if wanted == 0:  # no element of source is used, so its gradient is 0

@@ -74,8 +74,7 @@ def repeat_interleave(
     if counts.size not in (1, n) or counts.ndim > 1 or (counts < 0).any():
         raise ArgumentError(
             f"repeat_interleave: repeats for dim {d} of {describe(x)} must be 1 or {n} counts of 0 or more, got "
-            f"{counts.tolist()}; pass one count, or one count per element of this dim",
-            op="repeat_interleave",
+            f"{counts.tolist()}; pass one count, or one count per element of this dim"
         )
     total = int(np.broadcast_to(counts, (n,)).sum())
     if output_size is not None and output_size != total:
@@ -149,31 +148,28 @@ def src_or_value(src: Any, value: Any) -> Any:
     """Return src or value, if exactly one of them is not None; otherwise raise ArgumentError."""
     if (src is None) != (value is None):
         return value if src is None else src
-    raise ArgumentError("scatter: expected either src or value; pass src, for example", op="scatter")
+    raise ArgumentError("scatter: expected either src or value; pass src, for example")
 
 
 def scatter_fault(input: Tensor, index: Tensor, src: Tensor, reduce: Any) -> MinigradError:
     """Return the error for the first fault of the arguments of `scatter`."""
     if reduce not in (None, *REDUCES):
         got = f"reduce must be None, 'add' or 'multiply', got {reduce!r}; write scatter_reduce for other reductions"
-        return ArgumentError(f"scatter: {got}", op="scatter")
+        return ArgumentError(f"scatter: {got}")
     if not index.dtype.is_int:
         got = f"index must have an integer dtype, got {describe(index)}; convert it with .long()"
-        return DTypeError(f"scatter: {got}", op="scatter")
+        return DTypeError(f"scatter: {got}")
     if src.dtype is not input.dtype:
         got = (
             f"src must have the dtype of input {describe(input)}, got {describe(src)}; convert it with .to(input.dtype)"
         )
-        return DTypeError(f"scatter: {got}", op="scatter")
+        return DTypeError(f"scatter: {got}")
     shown = f"got input {describe(input)}, index {describe(index)} and src {describe(src)}"
     if not max(input.ndim, 1) == max(index.ndim, 1) == src.ndim:
-        return ShapeError(
-            f"scatter: index must have as many dims as input and src, {shown}; reshape index or src", op="scatter"
-        )
+        return ShapeError(f"scatter: index must have as many dims as input and src, {shown}; reshape index or src")
     return ShapeError(
         f"scatter: index must not be longer than src along any dim, nor than input except along dim, {shown}; slice "
-        "index",
-        op="scatter",
+        "index"
     )
 
 
@@ -252,8 +248,7 @@ def put(input: Tensor, index: Tensor, source: Annotated[Tensor, Like("dtype")], 
     if index.numel() != source.numel():
         raise ShapeError(
             f"put: source must have as many elements as the index {describe(index)}, got {describe(source)}; pass one "
-            "element per index",
-            op="put",
+            "element per index"
         )
     row, positions, values = (reshape(x, (x.numel(),)) for x in (input, index, source))
     return reshape((index_add if accumulate else index_copy)(row, 0, positions, values), input.shape)

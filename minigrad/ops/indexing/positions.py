@@ -261,8 +261,7 @@ def joint_shape(y: Tensor, indices: Sequence[Tensor]) -> tuple[int, ...]:
     except MinigradError:
         raise ShapeError(
             f"index: the index tensors for {describe(y)} must broadcast to one shape, got "
-            f"{', '.join(map(describe, indices))}; from the right, each size must be equal or 1, so reshape an index",
-            op="index",
+            f"{', '.join(map(describe, indices))}; from the right, each size must be equal or 1, so reshape an index"
         ) from None
     return shape
 

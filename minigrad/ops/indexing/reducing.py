@@ -70,8 +70,8 @@ def index_reduce(
     if index.ndim != 1 or source.shape != (wanted := (*x.shape[:dim], index.numel(), *x.shape[dim + 1 :])):
         raise ShapeError(
             f"index_reduce: expected a 1-d index, and a source with one slice of {describe(input)} per index, got "
-            f"{describe(index)} and {describe(source)}; slice source or flatten the index", op="index_reduce",
-        )  # fmt: skip
+            f"{describe(index)} and {describe(source)}; slice source or flatten the index"
+        )
     spread = expand(reshape(index, (-1, *(1,) * (x.ndim - dim - 1))), shape=wanted)
     return scatter_reduce(x, dim, spread, source, reduce, include_self=include_self).reshape(input.shape)
 
@@ -95,8 +95,7 @@ def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str)
     if not x.ndim == index.ndim == src.ndim or any(n > m for n, m in zip(index.shape, src.shape)):
         raise ShapeError(
             f"scatter_reduce: index must have as many dims as input and src and fit inside src, {shown}; slice the "
-            "index to at most the lengths of src",
-            op="scatter_reduce",
+            "index to at most the lengths of src"
         )
     for d, n in enumerate(index.shape):
         src = narrow(src, d, 0, n) if src.shape[d] != n else src

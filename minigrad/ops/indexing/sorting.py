@@ -181,8 +181,7 @@ def bincount(
     if low < 0:
         raise ArgumentError(
             f"bincount: input must not contain negative numbers, got {describe(input)} with a negative number; "
-            "subtract the minimum first",
-            op="bincount",
+            "subtract the minimum first"
         )
     size = max(high + 1, minlength)
     if weights is None or not input.numel():  # without elements the counts are int64, also with weights
@@ -242,8 +241,7 @@ def range_error(low: float, high: float) -> ArgumentError:
     """Return the error for a range of a histogram that is not finite or not ascending."""
     return ArgumentError(
         f"histc: min and max must be finite with min < max, got min={low} and max={high}; pass min=0, max=1, for "
-        "example",
-        op="histc",
+        "example"
     )
 
 

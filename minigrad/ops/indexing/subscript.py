@@ -158,13 +158,11 @@ def in_full(x: Tensor, items: list[Any]) -> Entries:
     used = sum(dims_of(item) for item in items)
     if used > x.ndim:
         raise IndexOutOfRange(
-            f"index: at most {x.ndim} indices are allowed for {describe(x)}, got {used}; remove {used - x.ndim}",
-            op="index",
+            f"index: at most {x.ndim} indices are allowed for {describe(x)}, got {used}; remove {used - x.ndim}"
         )
     if sum(1 for item in items if item is Ellipsis) > 1:
         raise ArgumentError(
-            f"index: at most one Ellipsis (...) is allowed for {describe(x)}, got more; write the other dims as `:`",
-            op="index",
+            f"index: at most one Ellipsis (...) is allowed for {describe(x)}, got more; write the other dims as `:`"
         )
     spot = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
     return Entries((*items[:spot], *[WHOLE] * (x.ndim - used), *items[spot + 1 :]))
@@ -277,8 +275,7 @@ def not_an_index(x: Tensor, shown: str) -> DTypeError:
     """Return the DTypeError for an index tensor that is neither integer nor bool."""
     return DTypeError(
         f"index: an index tensor for {describe(x)} must have an integer dtype, or bool for a mask, got {shown}; "
-        "convert it with .long()",
-        op="index",
+        "convert it with .long()"
     )
 
 
@@ -287,7 +284,6 @@ def as_position(value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise DTypeError(
             f"index: an index must be an int, a slice, None, ... or an integer tensor, got {describe(value)}; convert "
-            "the value with int()",
-            op="index",
+            "the value with int()"
         )
     return int(value.__index__())

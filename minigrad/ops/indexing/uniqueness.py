@@ -139,7 +139,7 @@ def slice_keys(x: Tensor, dim: int) -> Tensor:
     n, others = x.shape[dim], prod(x.shape[:dim] + x.shape[dim + 1 :])
     if not others:
         raise ShapeError(
-            f"unique: the slices along dim {dim} must have elements, got {describe(x)}; choose another dim", op="unique"
+            f"unique: the slices along dim {dim} must have elements, got {describe(x)}; choose another dim"
         )
     key = reshape(movedim(x.detach(), dim, 0), (n, others))
     key = reshape(view_as_real(key), (n, 2 * others)) if key.dtype.is_complex else key
@@ -246,20 +246,17 @@ def counted(
     if not points.dtype.is_float or any(isinstance(x, Tensor) and x.dtype is not points.dtype for x in (*bins, weight)):
         raise DTypeError(
             f"{name}: the points, the bin edges and weight must have the same floating dtype, got {describe(points)}; "
-            "convert them with .to(dtype)",
-            op=name,
+            "convert them with .to(dtype)"
         )
     if len(bins) != dims or (weight is not None and weight.shape != (n,)):
         raise ShapeError(
             f"{name}: bins must have one entry for each of the {dims} dims, and weight one value per point, got "
-            f"bins={bins}; pass bins=10, for example",
-            op=name,
+            f"bins={bins}; pass bins=10, for example"
         )
     if limits is not None and (len(limits) != 2 * dims or any(isinstance(each, Tensor) for each in bins)):
         raise ArgumentError(
             f"{name}: range must be {2 * dims} numbers, and bins must be counts, got range={limits}; pass counts as "
-            "bins, and a start and an end per dim",
-            op=name,
+            "bins, and a start and an end per dim"
         )
     edges: list[Tensor] = []
     position, inside = zeros(n, dtype="int64", device=points.device), ones(n, dtype="bool", device=points.device)
@@ -287,8 +284,7 @@ def edges_of(name: str, x: Tensor, bins: Any, limits: Any) -> Tensor:
         if bins.ndim != 1 or bins.shape[0] < 2:
             raise ArgumentError(
                 f"{name}: bins must be a count, or a vector of at least two edges, got {describe(bins)}; pass "
-                "mg.linspace(0, 1, 11), for example",
-                op=name,
+                "mg.linspace(0, 1, 11), for example"
             )
         return bins.detach()
     low, high = (0.0, 1.0) if limits is None else (float(limits[0]), float(limits[1]))
@@ -298,7 +294,6 @@ def edges_of(name: str, x: Tensor, bins: Any, limits: Any) -> Tensor:
     if not isinstance(bins, int) or bins < 1 or not low < high or not isfinite(high - low):
         raise ArgumentError(
             f"{name}: expected bins > 0 and a finite range with low < high, got {bins}, {low}, {high}; pass bins=10, "
-            "for example",
-            op=name,
+            "for example"
         )
     return tensor(np.linspace(low, high, bins + 1), dtype=x.dtype, device=x.device)

@@ -94,8 +94,7 @@ def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Label
     if not isinstance(equation, str):
         raise ArgumentError(
             f"einsum: the first argument must be an equation such as 'ij,jk->ik', got {describe(equation)}; pass the "
-            "equation first",
-            op="einsum",
+            "equation first"
         )
     # A space inside an ellipsis stays, as a letter that does not exist.
     left, arrow, result = re.sub(r"(?<![.]) +| +(?![.])", "", equation).partition("->")
@@ -103,8 +102,7 @@ def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Label
     if len(parts) != len(operands):
         raise ArgumentError(
             f"einsum: {equation!r} names the dims of {quantity(len(parts), 'operand')} before '->', but got "
-            f"{quantity(len(operands), 'operand')}; write one part per operand, with ',' between them",
-            op="einsum",
+            f"{quantity(len(operands), 'operand')}; write one part per operand, with ',' between them"
         )
     terms = [labels_of(equation, part, x) for part, x in zip(parts, operands)]
     sizes(equation, terms, operands)
@@ -118,8 +116,7 @@ def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Label
             reason = "occurs twice there" if output.count(letter) > 1 else "does not occur in an operand"
             raise ArgumentError(
                 f"einsum: the letter {letter!r} after '->' in {equation!r} {reason}; a letter of the result occurs "
-                f"once there, and in an operand",
-                op="einsum",
+                f"once there, and in an operand"
             )
     return terms, output
 
@@ -132,8 +129,7 @@ def split_letters(equation: str, part: str) -> list[str]:
         if each not in LETTERS and each != "...":
             raise ArgumentError(
                 f"einsum: the part {part!r} of {equation!r} must contain only letters and at most one '...', got "
-                f"{each!r}; use one letter per dim, as in 'ij,jk->ik'",
-                op="einsum",
+                f"{each!r}; use one letter per dim, as in 'ij,jk->ik'"
             )
     return letters
 
@@ -146,8 +142,7 @@ def labels_of(equation: str, part: str, x: Tensor) -> Labels:
         named = quantity(len(letters) - ("..." in letters), "letter")
         raise ShapeError(
             f"einsum: the part {part!r} of {equation!r} has {named}, and its operand is {describe(x)}; write one "
-            f"letter per dim, or '...' for the others",
-            op="einsum",
+            f"letter per dim, or '...' for the others"
         )
     return expand_ellipsis(letters, list(range(-rest, 0)))
 
@@ -170,8 +165,7 @@ def sizes(equation: str, terms: Sequence[Labels], operands: Sequence[Tensor]) ->
                 raise ShapeError(
                     f"einsum: {what} of {equation!r} must have the same size in every operand, but it is {where} with "
                     f"different sizes: {describe(operands[first])} and {describe(x)}; use another letter, or slice an "
-                    "operand",
-                    op="einsum",
+                    "operand"
                 )
             if size == 1:
                 seen[label] = n, k

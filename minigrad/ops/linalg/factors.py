@@ -184,7 +184,7 @@ class Pivots(IndexLimits):
         return ArgumentError(
             f"cholesky: the matrix{f' {list(where)} of the batch' if where else ''} {a!r} is not positive "
             f"definite: its leading minor of order {minors[batch] or n} is not positive; add a multiple of mg.eye",
-            op="cholesky", batch=where, order=minors[batch] or n,
+            batch=where, order=minors[batch] or n,
         )  # fmt: skip
 
 

@@ -233,8 +233,7 @@ def expect_smooth(Q: Tensor, R: Tensor) -> int:
     if p > n:
         raise ArgumentError(
             f"qr: mode='complete' has no derivative for {p} rows and {n} columns, because the columns of Q after "
-            f"the first {n} are arbitrary; use mode='reduced'",
-            op="qr",
+            f"the first {n} are arbitrary; use mode='reduced'"
         )
     return p
 

@@ -60,8 +60,7 @@ def matrix_norm(
     if len(set(dims)) != 2:
         raise ShapeError(
             f"matrix_norm: dim must be two dims of {describe(A)}, got {dim}; pass two different dims such as dim=(-2, "
-            "-1)",
-            op="matrix_norm",
+            "-1)"
         )
     if ord == "fro":
         return norms.norm(A, 2, dims, keepdim, dtype=dtype)
@@ -100,8 +99,7 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False,
     if dim is None and input.ndim != 2:
         raise ShapeError(
             f"norm: dim is required with ord for more than 2 dims, got {describe(input)}; pass dim=(-2, -1), for "
-            "example",
-            op="norm",
+            "example"
         )
     return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
 
@@ -131,8 +129,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     if n < 2:
         raise ShapeError(
             f"vander: x must be a vector and N must be positive, got {describe(x)} and N={N}; omit N, or pass a "
-            "larger value",
-            op="vander",
+            "larger value"
         )
     later = arange(n, device=x.device) > 0
     return cumprod(where(later, x.unsqueeze(-1), 1), -1)

@@ -64,8 +64,7 @@ def mismatch(name: str, shown: str, left: Shape, right: Shape) -> ShapeError:
     which, size = ("second last dim", right[-2]) if len(right) > 1 else ("only dim", right[0])
     return ShapeError(
         f"{name}: {shown}: the last dim of the left, {left[-1]}, must equal the {which} of the right, {size}; "
-        f"transpose or slice one operand",
-        op=name, lhs=left, rhs=right,
+        f"transpose or slice one operand", lhs=left, rhs=right,
     )  # fmt: skip
 
 
@@ -277,7 +276,7 @@ def _linear_shape(op: Op, input: Spec, weight: Spec, bias: Spec | None) -> Shape
         raise ShapeError(
             f"linear: the last dim of the input {input!r} must equal the second dim of the weight {weight!r}, "
             f"{weight.shape[1]}; transpose the weight with .T if its shape is (in, out)",
-            op="linear", lhs=input.shape, rhs=weight.shape,
+            lhs=input.shape, rhs=weight.shape,
         )  # fmt: skip
     if bias is not None and bias.shape:
         expect_shape("linear", weight.shape[:1], "one element per row of the weight", weight, bias=bias)

@@ -46,7 +46,7 @@ def expect_pivots(name: str, pivot: bool) -> None:
     """Raise ArgumentError for pivot=False, because for many matrices such factors do not exist or are inaccurate."""
     if not pivot:
         raise ArgumentError(
-            f"{name}: pivot must be True, because minigrad always exchanges rows, got False; omit pivot", op=name
+            f"{name}: pivot must be True, because minigrad always exchanges rows, got False; omit pivot"
         )
 
 

@@ -62,8 +62,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         dim = next((d for d, n in enumerate(input.shape) if n == 3), None)
         if dim is None:
             raise ShapeError(
-                f"cross: input must have a dim of length 3, got {describe(input)}; pass vectors of 3 elements",
-                op="cross",
+                f"cross: input must have a dim of length 3, got {describe(input)}; pass vectors of 3 elements"
             )
         dim -= input.ndim if input.ndim == other.ndim else 0
     return vector_product("cross", input, other, dim)
@@ -76,8 +75,7 @@ def vector_product(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
     if a.shape[d] != 3 or b.shape[d] != 3:
         raise ShapeError(
             f"{name}: the operands must have length 3 along dim {dim}, got {describe(a)} and {describe(b)}; pass the "
-            "dim of the vectors as dim",
-            op=name,
+            "dim of the vectors as dim"
         )
     shape = broadcast_shapes(name, a.shape, b.shape)
     return crossed(*[x if x.shape == shape else expand(x, shape=shape) for x in (a, b)], dim=d)
@@ -140,8 +138,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Front = 2, out: Tensor | None = None) 
         if not 0 <= dims <= min(a.ndim, b.ndim):
             raise ArgumentError(
                 f"tensordot: dims must be from 0 to {min(a.ndim, b.ndim)} for {describe(a)} and {describe(b)}, got "
-                f"{dims}; pass dims=1, for example",
-                op="tensordot",
+                f"{dims}; pass dims=1, for example"
             )
         dims = tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
     left, right = ([normalize_dim(d, x.ndim, "tensordot", x) for d in ds] for x, ds in zip((a, b), listed(dims)))
@@ -149,8 +146,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Front = 2, out: Tensor | None = None) 
     if len(left) != len(right) or any(a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]) for i, j in pairs):
         raise ShapeError(
             f"tensordot: dims {left} of {describe(a)} and {right} of {describe(b)} must have equal lengths; pass pairs "
-            "of dims with equal lengths",
-            op="tensordot",
+            "of dims with equal lengths"
         )
     # A dim of size 1 broadcasts: its only element is multiplied by the sum over the other operand's dim.
     a, b = _summed(a, [i for i, j in pairs if b.shape[j] == 1]), _summed(b, [j for i, j in pairs if a.shape[i] == 1])

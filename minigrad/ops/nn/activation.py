@@ -145,8 +145,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     if weight.ndim > 1 or weight.numel() not in (1, channels):
         raise ShapeError(
             f"prelu: weight must have 1 element, or {channels} for {describe(input)}, got {describe(weight)}; pass one "
-            "weight, or one weight per channel",
-            op="prelu")  # fmt: skip
+            "weight, or one weight per channel"
+        )
     return leaky_relu(input, weight.reshape(-1, *[1] * (input.ndim - 2)) if weight.numel() > 1 else weight.reshape(()))
 
 
@@ -161,7 +161,7 @@ def rrelu(
     Source: Xu and others, arXiv 1505.00853.  Raises ArgumentError unless lower <= upper.
     """
     if not lower <= upper:
-        raise ArgumentError(f"rrelu: lower must be at most upper, got {lower} and {upper}; swap the two", op="rrelu")
+        raise ArgumentError(f"rrelu: lower must be at most upper, got {lower} and {upper}; swap the two")
     factor: Any = (lower + upper) / 2
     if training and input.numel():
         factor = cast(rand(input.shape, dtype=float32, device=input.device) * (upper - lower) + lower,

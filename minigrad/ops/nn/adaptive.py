@@ -142,8 +142,7 @@ def adaptive_sizes(name: str, dims: int, x: Tensor, output_size: Any) -> Ints:
         raise ShapeError(
             f"{name}: input must have {dims + 1} or {dims + 2} dims, without an empty pooled dim, and output_size "
             f"one size or {dims} sizes, got {describe(x)} and output_size={describe(output_size)}; add dims with "
-            "unsqueeze",
-            op=name,
+            "unsqueeze"
         )
     Floating.expect(name, input=x)
     return tuple(n if m is None else per_dim(name, "output_size", m, 1, 0)[0] for n, m in zip(x.shape[-dims:], wanted))
@@ -209,8 +208,7 @@ def pooled(
     if any(m + k - 1 > n for n, m, k in zip(image, sizes, taps, strict=True)):
         raise ShapeError(
             f"{name}: {sizes} windows of kernel_size {taps} must fit into the input, got {describe(x)}; reduce "
-            "output_size or kernel_size",
-            op=name,
+            "output_size or kernel_size"
         )
     planes, channels = prod(front), (1, *front)[-2:]
     if samples is None:
@@ -249,7 +247,7 @@ def sizes_of(name: str, dims: int, image: tuple[int, ...], size: Any, ratio: Any
     if (size is None) == (ratio is None):
         got = "neither" if size is None else "both"
         raise ArgumentError(
-            f"{name}: exactly one of output_size and output_ratio is required, got {got}; pass one of them", op=name
+            f"{name}: exactly one of output_size and output_ratio is required, got {got}; pass one of them"
         )
     if size is not None:
         return per_dim(name, "output_size", size, dims, 0, repeated=False)
@@ -257,8 +255,7 @@ def sizes_of(name: str, dims: int, image: tuple[int, ...], size: Any, ratio: Any
     if len(ratios) != dims or not all(0 < r < 1 for r in ratios):
         raise ArgumentError(
             f"{name}: output_ratio must be {dims} floats between 0 and 1, got {ratio!r}; pass output_ratio=0.5, for "
-            "example",
-            op=name,
+            "example"
         )
     return tuple([max(int(n * r), 0) for n, r in zip(image, ratios, strict=True)])
 

@@ -55,8 +55,7 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None:
         raise ArgumentError(
             f"{NAME}: attn_mask and is_causal=True exclude each other, got both; omit is_causal, or combine a causal "
-            "mask with attn_mask",
-            op=NAME,
+            "mask with attn_mask"
         )
     if enable_gqa:
         key, value = repeated_heads(query, key), repeated_heads(query, value)
@@ -110,8 +109,7 @@ def wrong_mask(mask: Tensor, shape: tuple[int, ...]) -> ShapeError:
     """Return the error for a mask that does not expand to the shape of the scores."""
     return ShapeError(
         f"{NAME}: attn_mask must have the shape {shape} of the scores, (..., L, S), or one that expands to it, got "
-        f"{describe(mask)}; reshape the mask",
-        op=NAME,
+        f"{describe(mask)}; reshape the mask"
     )
 
 

@@ -23,7 +23,8 @@ from minigrad.core.op import Spec
 from minigrad.core.requests import MapRows, Product, Random
 from minigrad.core.rows import RowFn, Total
 from minigrad.declare.claims import single_rules
-from minigrad.declare.decorators import kernel, scalar
+from minigrad.declare.decorators import kernel
+from minigrad.kernels.scalar import formula
 from minigrad.ops.creation import ones
 from minigrad.ops.nn.softmax import SOFTMAX, SOFTMAX_BACKWARD, softmax, softmax_gradient
 from minigrad.ops.pointwise.compare import where
@@ -38,47 +39,21 @@ SCORES = 1 << 18  # largest number of scores of a block, which fit into a second
 CAUSAL = 128  # number of queries of a causal block; the keys after the last query of a block are left out
 
 
-@scalar
-def _masked(input, mask):
-    return input + mask
-
-
-@scalar
-def _exp_below(input, mask, peak):
-    return 0 if input + mask == -math.inf else math.exp(input + mask - peak)
-
-
-@scalar
-def _inverse(total):
-    return 1 / total if total > 0 else total
-
-
-@scalar
-def _weight(input, mask, peak, scale):
-    return 0 if input + mask == -math.inf else math.exp(input + mask - peak) * scale
-
-
-@scalar
-def _weight_again(kept, scale):
-    return kept * scale
-
-
-@scalar
-def _added(a, b):
-    return a + b
-
-
-@scalar
-def _dropped(x, number, p):
-    return x / (1 - p) if number >= p else 0
-
-
+EXP_BELOW = "0 if input + mask == -math.inf else math.exp(input + mask - peak)"
 # The softmax of scores plus a mask.  The result of a row of -inf is 0.  A nan stays nan, although the maximum ignores
 # it.
 MASKED = RowFn(
     "masked_softmax", ("input", "mask"),
-    (Total("peak", "max", _masked), Total("scale", "sum", _exp_below, _inverse)), _weight, _weight_again,
+    (
+        Total("peak", "max", formula("masked(input, mask)", "input + mask")),
+        Total("scale", "sum", formula("exp_below(input, mask, peak)", EXP_BELOW),
+              formula("inverse(total)", "1 / total if total > 0 else total")),
+    ),
+    formula("weight(input, mask, peak, scale)", f"{EXP_BELOW} * scale"),
+    formula("weight_again(kept, scale)", "kept * scale"),
 )  # fmt: skip
+ADDED = formula("_added(a, b)", "a + b")
+DROPPED = formula("_dropped(x, number, p)", "x / (1 - p) if number >= p else 0")
 
 
 class Block(NamedTuple):
@@ -168,7 +143,7 @@ class Attending:
         self.steps.ask(Product(self.scale, 0), scores, self.queries(self.query, block), key)
         if self.causal and block.seen > block.start:
             corner = scores.at(2, block.start, block.seen - block.start)
-            self.steps.each(_added, corner, corner, self.corner(corner.shape[1:]))
+            self.steps.each(ADDED, corner, corner, self.corner(corner.shape[1:]))
         if self.mask is None:
             self.steps.ask(MapRows(SOFTMAX, 2), out, scores)
         else:
@@ -197,14 +172,14 @@ class Attending:
         """Return the uniform random numbers of a block."""
         state, limits = self.draws
         here, numbers = self.steps.work((2,), int64), memory.seen(block.layout)
-        self.steps.each(_added, here, state, self.steps.constant([0, block.counter], int64))
+        self.steps.each(ADDED, here, state, self.steps.constant([0, block.counter], int64))
         self.steps.ask(Random("uniform"), numbers, here, limits)
         return numbers
 
     def dropped(self, x: Value, numbers: Value, out: Value) -> Value:
         """Compute x/(1 - p) where the random number of an element is at least p, otherwise 0, and return it."""
         out = out.seen(numbers.layout)
-        self.steps.each(_dropped, out, x, numbers, self.steps.constant(self.dropout, x.dtype))
+        self.steps.each(DROPPED, out, x, numbers, self.steps.constant(self.dropout, x.dtype))
         return out
 
 

@@ -25,11 +25,11 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.reducer import Reducer
 from minigrad.core.requests import Reduce
 from minigrad.core.roles import Flag, Number, Scalar
-from minigrad.declare.decorators import composed, elementwise, kernel, scalar
+from minigrad.declare.decorators import composed, elementwise, kernel
 from minigrad.declare.partials import declared
 from minigrad.declare.rules import floating, promote
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula, scalar_of
 from minigrad.ops.batch_rules import stretched
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.pointwise.arithmetic import add
@@ -49,21 +49,11 @@ from minigrad.runtime.tensor import Tensor, describe
 Ints = tuple[int, ...]
 
 
-# ---- scalar functions -----------------------------------------------------------------------------------------------
-
-
-@scalar
-def _scale(variance, eps):
-    return 1 / math.sqrt(variance + eps)
-
-
-@scalar
-def _normalized(x, center, scale, weight, bias):
-    return (x - center) * (scale * weight) + bias
-
-
-def _product_with_deviation(g, x, center):
-    return g * (x - center)
+SCALE = formula("_scale(variance, eps)", "1 / math.sqrt(variance + eps)")
+NORMALIZED = formula("_normalized(x, center, scale, weight, bias)", "(x - center) * (scale * weight) + bias")
+GRADIENT = formula("_gradient(g, x, center, of_g, of_x, constant)", "of_g * g + of_x * (x - center) + constant")
+# The sum of the incoming gradients times the deviations from the mean.
+PRODUCT = declared(total, "zero", order="sum", map=formula("product_with_deviation(g, x, center)", "g * (x - center)"))
 
 
 def _factors(sum_g, sum_product, variance, weight, n, eps):
@@ -72,12 +62,6 @@ def _factors(sum_g, sum_product, variance, weight, n, eps):
     return sum_product * scale, sum_g, of_g, -of_g * scale * scale * sum_product / n, -of_g * sum_g / n
 
 
-@scalar
-def _gradient(g, x, center, of_g, of_x, constant):
-    return of_g * g + of_x * (x - center) + constant
-
-
-PRODUCT = declared(total, "zero", order="sum", map=_product_with_deviation)
 FACTORS = scalar_of(_factors, results=5)  # the gradients of weight and bias, and three factors for the gradient of x
 
 
@@ -241,8 +225,8 @@ def normalized_channels(
     scale = channels.work(compute)
     channels.reduce(MEAN, compute, middle, a)
     channels.reduce(squares_of(0.0, VARIANCE), compute, variance, a, channels.stretched(middle))
-    steps.each(_scale, scale, variance, steps.constant(eps, center.dtype))
-    steps.each(_normalized, result, a, *[channels.stretched(v) for v in (middle, scale, w, b)])
+    steps.each(SCALE, scale, variance, steps.constant(eps, center.dtype))
+    steps.each(NORMALIZED, result, a, *[channels.stretched(v) for v in (middle, scale, w, b)])
     return steps.launch
 
 
@@ -266,7 +250,7 @@ def channel_gradients(
     channels.reduce(PRODUCT, compute, sum_product, head, a, channels.stretched(middle))
     numbers = [steps.constant(number, center.dtype) for number in (n, eps)]
     steps.each(FACTORS, [to_weight, to_bias, *factors], sum_g, sum_product, variance, w, *numbers, compute=compute)
-    steps.each(_gradient, result, head, a, *[channels.stretched(v) for v in (middle, *factors)])
+    steps.each(GRADIENT, result, head, a, *[channels.stretched(v) for v in (middle, *factors)])
     return steps.launch
 
 
@@ -334,8 +318,8 @@ def check_channels(
         got = [name for name, p in (("running_mean", running_mean), ("running_var", running_var)) if p is not None]
         raise ArgumentError(
             "batch_norm: running_mean and running_var must be passed together, and are required without training, "
-            f"got {' '.join(got) or 'neither'}; pass both", op="batch_norm",
-        )  # fmt: skip
+            f"got {' '.join(got) or 'neither'}; pass both"
+        )
     if training and not eps > 0:
         Number(above=0, advice="pass eps=1e-5, or training=False").expect("batch_norm", **{"eps in training": eps})
     named = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
@@ -346,20 +330,20 @@ def check_channels(
         if p.device is not x.device:
             raise DeviceError(
                 f"batch_norm: {name} must be on the device {x.device} of input, got {p.device}; move {name} with "
-                f".to({str(x.device)!r})", op="batch_norm",
-            )  # fmt: skip
+                f".to({str(x.device)!r})"
+            )
         if p.layout.shape != channels:
             expect_shape("batch_norm", channels, "one element per channel of", x, **{name: p})
         if len(dtypes) > 1 or p.dtype.name not in {x.dtype.name, *narrow}:
             raise DTypeError(
                 f"batch_norm: {name} must have the dtype of input {describe(x)}, or float32 if input is float16 or "
-                f"bfloat16, got {describe(p)}; convert {name} with .to(dtype)", op="batch_norm",
-            )  # fmt: skip
+                f"bfloat16, got {describe(p)}; convert {name} with .to(dtype)"
+            )
     if training and prod(n for d, n in enumerate(x.shape) if d != 1) == 1:
         raise ShapeError(
             f"batch_norm: input must have more than 1 value per channel in training, got {describe(x)}; use a larger "
-            "batch, or training=False", op="batch_norm",
-        )  # fmt: skip
+            "batch, or training=False"
+        )
 
 
 def batch_statistics(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -16,9 +16,10 @@ from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Bounds, Pick, Unpick
 from minigrad.core.rows import RowFn
-from minigrad.declare.decorators import kernel, scalar
+from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import common, index_dtype, joint, refuse, same_shape
 from minigrad.errors import DTypeError
+from minigrad.kernels.scalar import formula
 from minigrad.ops.casting import cast
 from minigrad.ops.nn.loss import joined
 from minigrad.ops.reduction.sums import sum, wide
@@ -51,8 +52,7 @@ def refuse_swapped(name: str, input: Any, target: Any) -> None:
     if target.dtype.is_float and (not input.dtype.is_float or len(target.shape) > len(input.shape)):
         raise DTypeError(
             f"{name}: are input and target swapped? input must contain the scores and target the class indices, got "
-            f"input {input.dtype}{input.shape} and target {target.dtype}{target.shape}; pass the scores first",
-            op=name,
+            f"input {input.dtype}{input.shape} and target {target.dtype}{target.shape}; pass the scores first"
         )
 
 
@@ -120,12 +120,7 @@ def gradient_of_rows(g: Tensor, reduction: str, share: Tensor) -> Tensor:
 # ---- the elements that classes select -------------------------------------------------------------------------------
 
 
-@scalar
-def _itself(input):
-    return input
-
-
-ELEMENT = RowFn("element", ("input",), (), _itself)
+ELEMENT = RowFn("element", ("input",), (), formula("itself(input)", "input"))
 
 
 def named_shape(

@@ -9,10 +9,11 @@ from minigrad.core.conditions import Filled, Ndim, expect_multiple
 from minigrad.core.layout import Layout
 from minigrad.core.roles import Ints, Number
 from minigrad.core.shape import numel
-from minigrad.declare.decorators import composed, kernel, public, scalar
+from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import joint
 from minigrad.errors import ShapeError
+from minigrad.kernels.scalar import formula
 from minigrad.ops.casting import rearrange, same_dtype
 from minigrad.ops.nn.convolution import per_dim
 from minigrad.ops.shape.padding import constant_pad_nd
@@ -23,6 +24,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 Two = tuple[int, int]
+ADDED = formula("_added(a, b)", "a + b")
 
 
 @composed(namespace=())
@@ -48,8 +50,7 @@ def col2im(input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints =
     if input.ndim not in (2, 3) or input.shape[-1] != numel(counts) or input.shape[-2] % numel(size):
         raise ShapeError(
             f"fold: input must have the shape {wanted}, or this shape without N, got {describe(input)}; change "
-            "output_size or kernel_size, for example",
-            op="fold",
+            "output_size or kernel_size, for example"
         )
     front, c = input.shape[:-2], input.shape[-2] // numel(size)
     padded = tuple([image[d] + 2 * margin[d] for d in (0, 1)])
@@ -114,15 +115,10 @@ def windows_added(backend, out, input: Tensor, *, image, size, step, stride):
         for j in range(size[1]):
             target, part = (x.select(at, i).select(at, j) for x in (targets, input.layout))
             images = total.seen(target)
-            steps.each(_added, images, images, source.seen(part))
+            steps.each(ADDED, images, images, source.seen(part))
     if total is not result:
         steps.copy(result, total)
     return steps.launch
-
-
-@scalar
-def _added(a, b):
-    return a + b
 
 
 @public()
@@ -163,8 +159,7 @@ def counts_of(name: str, image: Any, size: Any, step: Any, margin: Any, stride: 
         padded = tuple([image[d] + 2 * margin[d] for d in (0, 1)])
         raise ShapeError(
             f"{name}: windows of kernel_size {size} with dilation {step} cover {cover} pixels, but the padded image "
-            f"has {padded}; reduce kernel_size or dilation, or increase padding",
-            op=name,
+            f"has {padded}; reduce kernel_size or dilation, or increase padding"
         )
     return counts
 

@@ -242,8 +242,7 @@ def per_dim(name: str, what: str, value: Any, dims: int, least: int, repeated: b
     if len(values) != dims or not whole or any(int(v) < least for v in values):
         raise ArgumentError(
             f"{name}: {what} must be an int of at least {least}, or {dims} such ints, got {describe(value)}; pass "
-            f"{what}={least}, for example",
-            op=name,
+            f"{what}={least}, for example"
         )
     return tuple(int(v) for v in values)
 
@@ -277,8 +276,7 @@ def _conv(
         raise ShapeError(
             f"{name}: with groups={groups}, input must have {weight.shape[1] * groups} channels for the weight "
             f"{describe(weight)}, and the number of its rows must be a multiple of groups, got input {describe(x)} "
-            f"with {channels} channels; change groups or the weight",
-            op=name, lhs=x.shape, rhs=weight.shape,
+            f"with {channels} channels; change groups or the weight", lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     _check_bias(name, bias, weight.shape[0], weight)
     before, total = _padding(name, padding, dims, steps, spread, taps)
@@ -287,8 +285,7 @@ def _conv(
         raise ShapeError(
             f"{name}: the weight {describe(weight)} with dilation {spread} covers {reach} elements, but the padded "
             f"input {describe(x)} has only {tuple(n + p for n, p in zip(sizes, total, strict=True))}; increase "
-            "padding or use a smaller kernel",
-            op=name, lhs=x.shape, rhs=weight.shape,
+            "padding or use a smaller kernel", lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     size = tuple((n + p - r) // s + 1 for n, p, r, s in zip(sizes, total, reach, steps, strict=True))
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
@@ -308,14 +305,13 @@ def _padding(name: str, padding: Any, dims: int, stride: Ints, dilation: Ints, t
     if padding == "same":
         if any(s != 1 for s in stride):
             raise ArgumentError(
-                f"{name}: padding='same' requires stride=1, got stride={stride}; pass stride=1 or an int for padding",
-                op=name,
+                f"{name}: padding='same' requires stride=1, got stride={stride}; pass stride=1 or an int for padding"
             )
         total = tuple(d * (k - 1) for d, k in zip(dilation, taps, strict=True))
         return tuple(t // 2 for t in total), total
     if isinstance(padding, str):
         raise ArgumentError(
-            f"{name}: padding must be ints, 'valid' or 'same', got {padding!r}; pass padding=0, for example", op=name
+            f"{name}: padding must be ints, 'valid' or 'same', got {padding!r}; pass padding=0, for example"
         )
     before = per_dim(name, "padding", padding, dims, 0)
     return before, tuple(2 * p for p in before)
@@ -332,15 +328,13 @@ def _transposed(
     if any(m >= max(s, d) for m, s, d in zip(more, steps, spread, strict=True)):
         raise ArgumentError(
             f"{name}: output_padding must be less than stride or dilation along each dim, got output_padding={more}, "
-            f"stride={steps} and dilation={spread}; reduce output_padding",
-            op=name,
+            f"stride={steps} and dilation={spread}; reduce output_padding"
         )
     if x.shape[-dims - 1] != weight.shape[0] or weight.shape[0] % groups:
         raise ShapeError(
             f"{name}: the first dim of the weight {describe(weight)} must be {x.shape[-dims - 1]}, the number of "
             f"channels of the input {describe(x)}, and a multiple of groups={groups}; pass a weight of shape "
-            "(in_channels, out_channels / groups, *kernel)",
-            op=name, lhs=x.shape, rhs=weight.shape,
+            "(in_channels, out_channels / groups, *kernel)", lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     _check_bias(name, bias, weight.shape[1] * groups, weight)
     parts = zip(x.shape[-dims:], weight.shape[2:], steps, before, more, spread, strict=True)
@@ -348,8 +342,7 @@ def _transposed(
     if any(n < 1 for n in size):
         raise ShapeError(
             f"{name}: the result must have a spatial size of at least 1, got size {size} for {describe(x)}, a weight "
-            f"{describe(weight)} and padding {before}; reduce padding",
-            op=name, lhs=x.shape, rhs=weight.shape,
+            f"{describe(weight)} and padding {before}; reduce padding", lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     output = x if x.ndim == dims + 2 else x.unsqueeze(0)
     window, complex = Window(size, (), steps, before, spread, groups), x.dtype.is_complex or weight.dtype.is_complex

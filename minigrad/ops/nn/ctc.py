@@ -158,8 +158,7 @@ def expect_sequences(
         remedy = "pass log_probs first, because log_probs and targets seem to be swapped"
         raise ShapeError(
             f"ctc_loss: log_probs must be floats of shape (T, N, C) with T > 0, and targets integers, {shown}; "
-            f"{remedy if swapped else 'convert log_probs with .float() and targets with .long()'}",
-            op="ctc_loss",
+            f"{remedy if swapped else 'convert log_probs with .float() and targets with .long()'}"
         )
     longest, n, classes = logs.shape
     wrong = Refusal(

@@ -88,8 +88,7 @@ def _refuse_swapped(input: Tensor, weight: Tensor) -> None:
     if input.dtype.is_float and weight.dtype.is_int:
         raise DTypeError(
             f"embedding: are input and weight swapped? got input {describe(input)} and weight {describe(weight)}; pass "
-            "the indices first",
-            op="embedding",
+            "the indices first"
         )
 
 
@@ -113,15 +112,11 @@ def embedding(
     if weight.ndim != 2:
         _refuse_swapped(input, weight)
         raise ShapeError(
-            f"embedding: weight must have 2 dims (num_embeddings, embedding_dim), got {describe(weight)}; reshape it",
-            op="embedding",
+            f"embedding: weight must have 2 dims (num_embeddings, embedding_dim), got {describe(weight)}; reshape it"
         )
     if not input.dtype.is_int:
         _refuse_swapped(input, weight)
-        raise DTypeError(
-            f"embedding: input must have an integer dtype, got {describe(input)}; convert it with .long()",
-            op="embedding",
-        )
+        raise DTypeError(f"embedding: input must have an integer dtype, got {describe(input)}; convert it with .long()")
     padding = None if padding_idx is None else _padding(weight, padding_idx)
     rows = input if input.ndim == 1 else input.reshape(-1)
     if max_norm is not None:
@@ -150,8 +145,7 @@ def one_hot(tensor: Annotated[Tensor, Integral], num_classes: Int = -1) -> Tenso
     if num_classes < 1 and (num_classes != -1 or not tensor.numel()):
         raise ArgumentError(
             f"one_hot: num_classes must be positive, or -1 for a tensor with elements, got {num_classes} for "
-            f"{describe(tensor)}; pass the number of classes",
-            op="one_hot",
+            f"{describe(tensor)}; pass the number of classes"
         )
     if num_classes == -1:
         low, high = ends_of(tensor)
@@ -179,8 +173,7 @@ def _padding(weight: Tensor, padding_idx: int) -> int:
     if not -n <= padding < n:
         raise IndexOutOfRange(
             f"embedding: padding_idx must be from {-n} to {n - 1} for the weight {describe(weight)}, got {padding}; "
-            "pass the index of a row",
-            op="embedding",
+            "pass the index of a row"
         )
     return padding % n
 
@@ -316,8 +309,7 @@ def expect_bags(input: Tensor, offsets: Tensor | None, ends: bool) -> tuple[Tens
         shown = describe(offsets) if isinstance(offsets, Tensor) else offsets
         raise ShapeError(
             "embedding_bag: input must have the shape (B, n), or (L,) together with offsets (B,), got "
-            f"{describe(input)} and {shown}; pass the start of each bag as offsets",
-            op="embedding_bag",
+            f"{describe(input)} and {shown}; pass the start of each bag as offsets"
         )
     Integral.expect("embedding_bag", offsets=offsets)
     length, count = input.shape[0], offsets.shape[0]

@@ -96,8 +96,7 @@ def affine_grid(theta: Annotated[Tensor, Floating], size: Shape, align_corners: 
     if dims not in (2, 3) or theta.shape != (size[0], dims, dims + 1) or min(size) < 1:
         raise ShapeError(
             "affine_grid: theta must have the shape (N, 2, 3) for size (N, C, H, W), or (N, 3, 4) for size (N, C, D, "
-            f"H, W), got {describe(theta)} and size={size}; change theta or size",
-            op="affine_grid",
+            f"H, W), got {describe(theta)} and size={size}; change theta or size"
         )
     columns = []
     for d in range(dims - 1, -1, -1):

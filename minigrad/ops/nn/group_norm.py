@@ -156,8 +156,7 @@ def group_norm(
     if n * size == 1:
         raise ShapeError(
             f"group_norm: input must have more than 1 value per group, got {describe(input)}; pass a smaller "
-            "num_groups or larger images",
-            op="group_norm",
+            "num_groups or larger images"
         )
     x = wide(input)
     lines = channel_line(weight, 1.0, x), channel_line(bias, 0.0, x)
@@ -191,8 +190,7 @@ def instance_norm(
         raise ShapeError(
             "instance_norm: input must have more than 1 value per channel, and running_mean and running_var must be "
             f"passed together, got {describe(input)} and {' '.join(there) or 'neither'}; use larger images, or pass "
-            "both",
-            op="instance_norm",
+            "both"
         )
     y = group_norm(input, input.shape[1], weight, bias, eps) if input.shape[1] else input
     if there and input.numel():

@@ -197,8 +197,8 @@ def gaussian_nll_loss(
     ):
         raise ShapeError(
             f"gaussian_nll_loss: var must have the shape of input {describe(input)}, or one element per row of input, "
-            f"got {describe(var)}; reshape var", op="gaussian_nll_loss",
-        )  # fmt: skip
+            f"got {describe(var)}; reshape var"
+        )
     loss = normal_of(input, target, at_least(var, eps))
     return joined(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 

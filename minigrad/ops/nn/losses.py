@@ -211,7 +211,7 @@ def expect_scores(name: str, x: Tensor, target: Tensor, weight: Tensor | None) -
     if not x.dtype.is_float:
         refuse_swapped(name, x, target)
         raise DTypeError(
-            f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)", op=name
+            f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)"
         )
     dim = 0 if x.ndim == 1 else 1
     expect_shape(name, (x.shape[dim],), "one element per class of", x, "pass one weight per class", weight=weight)

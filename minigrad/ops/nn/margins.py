@@ -255,8 +255,7 @@ def expect_rows(name: str, x: Tensor, target: Tensor, shape: tuple[int, ...]) ->
         refuse_swapped(name, x, target)
         raise ShapeError(
             f"{name}: input must have at most 2 dims, and target the shape {shape}, got input {describe(x)} and "
-            f"target {describe(target)}; reshape target",
-            op=name,
+            f"target {describe(target)}; reshape target"
         )
     if x.ndim and not x.shape[-1]:
         raise ShapeError(f"{name}: input must have at least one class, got {describe(x)}; pass one score per class")
@@ -264,8 +263,7 @@ def expect_rows(name: str, x: Tensor, target: Tensor, shape: tuple[int, ...]) ->
         refuse_swapped(name, x, target)
         raise DTypeError(
             f"{name}: input must have a floating dtype and target an integer dtype, got {describe(x)} and "
-            f"{describe(target)}; convert input with .float() and target with .long()",
-            op=name,
+            f"{describe(target)}; convert input with .float() and target with .long()"
         )
     rows = x if x.ndim == 2 else x.reshape(1, x.numel())
     return rows, target.reshape(target.numel()).to(int64)
@@ -315,8 +313,7 @@ def cosine_embedding_loss(
     if target.ndim > 1 or not target.ndim + 1 == input1.ndim == input2.ndim:
         raise ShapeError(
             f"{name}: input1 and input2 must be matrices with a vector as target, or vectors with a scalar as target, "
-            f"got {', '.join(map(describe, (input1, input2, target)))}; reshape target",
-            op=name,
+            f"got {', '.join(map(describe, (input1, input2, target)))}; reshape target"
         )
     squares = (sum(input1 * input1, -1) + 1e-12) * (sum(input2 * input2, -1) + 1e-12)
     cosine = sum(input1 * input2, -1) / squares.sqrt()

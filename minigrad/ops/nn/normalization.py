@@ -21,6 +21,7 @@ from minigrad.declare.record import schema
 from minigrad.declare.rows import rows
 from minigrad.declare.rules import joint
 from minigrad.errors import ShapeError
+from minigrad.kernels.scalar import formula
 from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.creation import expect_numbers
 from minigrad.ops.reduction.sums import mean, sum, wide
@@ -34,112 +35,40 @@ from minigrad.runtime.tracers import derives
 
 
 @scalar
-def _itself(x):
-    return x
-
-
-@scalar
-def _mean(total, n):
-    return total / n
-
-
-@scalar
-def _inverse_root(total, n, eps):
-    return 1 / math.sqrt(total / n + eps)
-
-
-# ---- layer_norm -----------------------------------------------------------------------------------------------------
-
-
-@scalar
-def _deviation(x, middle):
+def deviation(x, middle):
+    """Return the squared deviation of an element from the mean of its row."""
     d = x - middle
     return d * d
 
 
-@scalar
-def _layer_norm(x, weight, bias, middle, scale):
-    return (x - middle) * scale * weight + bias
-
-
-@scalar
-def _weighted(g, weight):
-    return g * weight
-
-
-@scalar
-def _weighted_deviation(g, x, weight, middle):
-    return g * weight * (x - middle)
-
-
-@scalar
-def _layer_norm_back(g, x, weight, middle, mean_gradient, scale, along):
-    return scale * (g * weight - mean_gradient - (x - middle) * (scale * (scale * along)))
-
-
-@scalar
-def _weight_term(g, x, middle, scale):
-    return g * ((x - middle) * scale)
-
-
-@scalar
-def _bias_term(g):
-    return g
-
-
 LONG = 2**19  # rows of this length are computed by several ops, because one float32 sum would lose digits
-_MIDDLE = Total("middle", "sum", _itself, _mean)
-_SCALE = Total("scale", "sum", _deviation, _inverse_root)
-_MEAN_GRADIENT = Total("mean_gradient", "sum", _weighted, _mean)
-LAYER_NORM = RowFn("layer_norm", ("x", "weight", "bias"), (_MIDDLE, _SCALE), _layer_norm)
+MEAN = formula("mean(total, n)", "total / n")
+INVERSE_ROOT = formula("inverse_root(total, n, eps)", "1 / math.sqrt(total / n + eps)")
+MIDDLE = Total("middle", "sum", formula("itself(x)", "x"), MEAN)
+SCALE = Total("scale", "sum", deviation, INVERSE_ROOT)
+MEAN_GRADIENT = Total("mean_gradient", "sum", formula("weighted(g, weight)", "g * weight"), MEAN)
+ALONG = formula("weighted_deviation(g, x, weight, middle)", "g * weight * (x - middle)")
+LAYER_NORM = RowFn(
+    "layer_norm", ("x", "weight", "bias"), (MIDDLE, SCALE),
+    formula("layer_norm(x, weight, bias, middle, scale)", "(x - middle) * scale * weight + bias"),
+)  # fmt: skip
 LAYER_NORM_BACKWARD = RowFn(
-    "layer_norm_backward",
-    ("g", "x", "weight"),
-    (_MIDDLE, _MEAN_GRADIENT, _SCALE, Total("along", "sum", _weighted_deviation, _mean)),
-    _layer_norm_back,
-    terms=(_weight_term, _bias_term),
-)
-
-# ---- rms_norm -------------------------------------------------------------------------------------------------------
-
-
-@scalar
-def _square(x):
-    return x * x
-
-
-@scalar
-def _rms_norm(x, weight, scale):
-    return x * scale * weight
-
-
-@scalar
-def _weighted_by_x(g, x, weight):
-    return g * weight * x
-
-
-@scalar
-def _rms_norm_back(g, x, weight, scale, along):
-    return scale * (g * weight - x * (scale * (scale * along)))
-
-
-@scalar
-def _rms_term(g, x, scale):
-    return g * (x * scale)
-
-
-_ROOT = Total("scale", "sum", _square, _inverse_root)
-RMS_NORM = RowFn("rms_norm", ("x", "weight"), (_ROOT,), _rms_norm)
+    "layer_norm_backward", ("g", "x", "weight"), (MIDDLE, MEAN_GRADIENT, SCALE, Total("along", "sum", ALONG, MEAN)),
+    formula(
+        "layer_norm_back(g, x, weight, middle, mean_gradient, scale, along)",
+        "scale * (g * weight - mean_gradient - (x - middle) * (scale * (scale * along)))",
+    ),
+    terms=(formula("weight_term(g, x, middle, scale)", "g * ((x - middle) * scale)"), formula("bias_term(g)", "g")),
+)  # fmt: skip
+ROOT = Total("scale", "sum", formula("square(x)", "x * x"), INVERSE_ROOT)
+ALONG_X = formula("weighted_by_x(g, x, weight)", "g * weight * x")
+RMS_NORM = RowFn("rms_norm", ("x", "weight"), (ROOT,), formula("rms_norm(x, weight, scale)", "x * scale * weight"))
 RMS_NORM_BACKWARD = RowFn(
-    "rms_norm_backward",
-    ("g", "x", "weight"),
-    (_ROOT, Total("along", "sum", _weighted_by_x, _mean)),
-    _rms_norm_back,
-    terms=(_rms_term,),
-)
+    "rms_norm_backward", ("g", "x", "weight"), (ROOT, Total("along", "sum", ALONG_X, MEAN)),
+    formula("rms_norm_back(g, x, weight, scale, along)", "scale * (g * weight - x * (scale * (scale * along)))"),
+    terms=(formula("rms_term(g, x, scale)", "g * (x * scale)"),),
+)  # fmt: skip
 
-
-# ---- ops -------------------------------------------------------------------------------------------------------------
 
 # ---- batches: all samples share weight and bias; each sample has separate sums over its rows -------------------------
 
@@ -252,8 +181,7 @@ def _flat_rows(name: str, x: Tensor, normalized_shape: Sequence[int] | int, **pa
     if not shape or x.shape[x.ndim - len(shape) :] != shape or len(shape) > x.ndim:
         raise ShapeError(
             f"{name}: the last dims of the input must be normalized_shape {shape}, got {describe(x)}; pass the sizes "
-            "of these dims as normalized_shape",
-            op=name,
+            "of these dims as normalized_shape"
         )
     expect_shape(name, shape, "the normalized_shape of", x, **params)
     return x if len(shape) == 1 else x.reshape(*x.shape[: x.ndim - len(shape)], math.prod(shape))

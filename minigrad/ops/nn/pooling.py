@@ -114,14 +114,12 @@ def _check(
     if wide:
         raise ArgumentError(
             f"{name}: padding must be at most half of the window, which spans {reach} elements, got {pads}; reduce "
-            "padding",
-            op=name,
+            "padding"
         )
     if min(windows.size) < 1:
         raise ShapeError(
             f"{name}: a window that spans {reach} elements must fit into the input, got {describe(x)}; use a smaller "
-            "kernel_size or dilation",
-            op=name,
+            "kernel_size or dilation"
         )
     return windows
 
@@ -165,8 +163,7 @@ def avg_pooled(
     if divisor is not None and (not hasattr(divisor, "__index__") or divisor == 0):
         raise ArgumentError(
             f"{name}: divisor_override must be an int other than 0, got {describe(divisor)}; omit divisor_override to "
-            "divide by the size of the window",
-            op=name,
+            "divide by the size of the window"
         )
     divided = None if divisor is None else int(divisor)
     windows = _check(name, dims, x, window, stride, padding, 1, ceil_mode, bool(pad_counts), divided)
@@ -218,15 +215,13 @@ def unpooled(
         if any(abs(m - n) >= s for m, n, s in zip(wanted, size, steps, strict=True)):
             raise ShapeError(
                 f"{name}: output_size must differ from {size} by less than the stride {steps}, got {wanted}; pass the "
-                "size of the image that was pooled",
-                op=name,
+                "size of the image that was pooled"
             )
         size = wanted
     if min(size) < 1:
         raise ShapeError(
             f"{name}: the result must have a size of at least 1, got size {size} for {describe(x)}, kernel_size {taps} "
-            f"and padding {pads}; reduce padding",
-            op=name,
+            f"and padding {pads}; reduce padding"
         )
     front = x.shape[:-dims]
     rows = [reshape(y, (prod(front), prod(x.shape[-dims:]))) for y in (indices, x)]

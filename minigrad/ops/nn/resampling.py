@@ -64,7 +64,7 @@ def interpolate(input: Tensor, size: int | Sequence[int] | None = None,
 
 def wrong(reason: str) -> ArgumentError:
     """Return the ArgumentError for an invalid argument of interpolate."""
-    return ArgumentError(f"interpolate: {reason}", op="interpolate")
+    return ArgumentError(f"interpolate: {reason}")
 
 
 def read_sizes(
@@ -115,8 +115,7 @@ def read_sizes(
     if min(sizes) < 1 or 0 in x.shape[1:]:
         raise ShapeError(
             f"interpolate: channels and spatial sizes must be at least 1, got {describe(x)} and the result sizes "
-            f"{sizes}; pass a larger size or scale_factor",
-            op="interpolate",
+            f"{sizes}; pass a larger size or scale_factor"
         )
     return sizes, None if recompute or mode == "area" else scales
 

@@ -8,79 +8,34 @@ any number of threads.
 
 from __future__ import annotations
 
-import math
-
 from minigrad.core.roles import Cast, Dim
 from minigrad.core.rows import RowFn, Total
-from minigrad.declare.decorators import composed, scalar
+from minigrad.declare.decorators import composed
 from minigrad.declare.names import MG
 from minigrad.declare.rows import rows
+from minigrad.kernels.scalar import formula
 from minigrad.ops.reduction.sums import amax, sum, wide
 from minigrad.runtime.tensor import Tensor
 
-
-@scalar
-def _itself(input):
-    return input
-
-
-@scalar
-def _exp_below(input, peak):
-    return math.exp(input - peak)
-
-
-@scalar
-def _inverse(total):
-    return 1 / total
-
-
-@scalar
-def _log(total):
-    return math.log(total)
-
-
-@scalar
-def _softmax_of(input, peak, scale):
-    return math.exp(input - peak) * scale
-
-
-@scalar
-def _softmax_again(kept, scale):
-    return kept * scale
-
-
-@scalar
-def _log_softmax_of(input, peak, log):
-    return (input - peak) - log
-
-
-@scalar
-def _product(g, y):
-    return g * y
-
-
-@scalar
-def _gradient(g):
-    return g
-
-
-@scalar
-def _softmax_back(g, y, total):
-    return (g - total) * y
-
-
-@scalar
-def _log_softmax_back(g, y, total):
-    return g - math.exp(y) * total
-
-
-_PEAK = Total("peak", "max", _itself)
+PEAK = Total("peak", "max", formula("itself(input)", "input"))
+EXP_BELOW = formula("exp_below(input, peak)", "math.exp(input - peak)")
 SOFTMAX = RowFn(
-    "softmax", ("input",), (_PEAK, Total("scale", "sum", _exp_below, _inverse)), _softmax_of, _softmax_again
-)
-LOG_SOFTMAX = RowFn("log_softmax", ("input",), (_PEAK, Total("log", "sum", _exp_below, _log)), _log_softmax_of)
-SOFTMAX_BACKWARD = RowFn("softmax_backward", ("g", "y"), (Total("total", "sum", _product),), _softmax_back)
-LOG_SOFTMAX_BACKWARD = RowFn("log_softmax_backward", ("g", "y"), (Total("total", "sum", _gradient),), _log_softmax_back)
+    "softmax", ("input",), (PEAK, Total("scale", "sum", EXP_BELOW, formula("inverse(total)", "1 / total"))),
+    formula("softmax_of(input, peak, scale)", "math.exp(input - peak) * scale"),
+    formula("softmax_again(kept, scale)", "kept * scale"),
+)  # fmt: skip
+LOG_SOFTMAX = RowFn(
+    "log_softmax", ("input",), (PEAK, Total("log", "sum", EXP_BELOW, formula("log(total)", "math.log(total)"))),
+    formula("log_softmax_of(input, peak, log)", "(input - peak) - log"),
+)  # fmt: skip
+SOFTMAX_BACKWARD = RowFn(
+    "softmax_backward", ("g", "y"), (Total("total", "sum", formula("product(g, y)", "g * y")),),
+    formula("softmax_back(g, y, total)", "(g - total) * y"),
+)  # fmt: skip
+LOG_SOFTMAX_BACKWARD = RowFn(
+    "log_softmax_backward", ("g", "y"), (Total("total", "sum", formula("gradient(g)", "g")),),
+    formula("log_softmax_back(g, y, total)", "g - math.exp(y) * total"),
+)  # fmt: skip
 
 
 def _shifted(x: Tensor, dim: int) -> Tensor:

@@ -45,8 +45,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     if min is None and max is None:
         raise ArgumentError(
             f"clamp: at least one of min and max is required for {describe(input)}, got neither; pass min=0, for "
-            "example",
-            op="clamp",
+            "example"
         )
     low = limits_of(input, max)[0] if min is None else min
     high = limits_of(input, min)[1] if max is None else max

@@ -156,8 +156,7 @@ def bitwise_not(input: Tensor) -> Tensor:
     if input.dtype.is_float:
         raise DTypeError(
             f"bitwise_not: input must be bool or have an integer dtype, got {describe(input)}; convert it with "
-            ".to(mg.int64)",
-            op="bitwise_not",
+            ".to(mg.int64)"
         )
     if input.dtype is bool_:
         return logical_not(input)

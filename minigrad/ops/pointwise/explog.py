@@ -86,8 +86,7 @@ def power_by_number(input: Any, exponent: Any, out: Any) -> Any:
     if below and isinstance(input, Tensor) and not input.dtype.is_inexact:
         raise DTypeError(
             f"pow: an integer tensor cannot be raised to a negative integer power, got {describe(input)} and the "
-            f"exponent {exponent}; convert input with .float(), or write {exponent}.0",
-            op="pow",
+            f"exponent {exponent}; convert input with .float(), or write {exponent}.0"
         )
     return None
 

@@ -91,8 +91,7 @@ def scaled(name, input, other, alpha):
         return other * alpha
     raise ArgumentError(
         f"{name}: alpha must be a number, and an integer next to operands without floats, and real next to real "
-        f"operands, got {describe(alpha)}; multiply other by a tensor instead",
-        op=name,
+        f"operands, got {describe(alpha)}; multiply other by a tensor instead"
     )
 
 

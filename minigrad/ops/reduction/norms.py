@@ -58,7 +58,7 @@ def read_order(x: Tensor, p: Any) -> float:
         return 2.0
     if isinstance(p, bool) or not isinstance(p, (int, float, np.number)) or math.isnan(p):
         raise ArgumentError(
-            f"norm: p of {describe(x)} must be a number, 'fro' or 'nuc', got {p!r}; pass p=2, for example", op="norm"
+            f"norm: p of {describe(x)} must be a number, 'fro' or 'nuc', got {p!r}; pass p=2, for example"
         )
     return float(p)
 

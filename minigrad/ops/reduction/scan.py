@@ -326,8 +326,7 @@ def gradient(
     if len(steps) != len(dims):
         raise ArgumentError(
             f"gradient: spacing must be one value or {len(dims)} values, one per dim, got {len(steps)} values; pass "
-            "spacing=1.0, for example",
-            op="gradient",
+            "spacing=1.0, for example"
         )
     expect_elements("gradient", input, dims, edge_order + 1, "pass other dims")
     x = as_float("gradient", input)

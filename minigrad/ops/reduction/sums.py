@@ -248,8 +248,7 @@ def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     if dims is None:
         raise ShapeError(
             f"sum_to: input must be a broadcast of the shape {tuple(shape)}, got {describe(x)}; from the right, each "
-            "size must be equal to the size of input or 1",
-            op="sum_to",
+            "size must be equal to the size of input or 1"
         )
     lead, kept = dims
     if not kept:

@@ -238,8 +238,7 @@ def divisor(name: str, x: Tensor, correction: float, unbiased: Any) -> float:
     if correction != 1:
         raise ArgumentError(
             f"{name}: correction and unbiased must not be passed together, because unbiased is the older form of "
-            f"correction, got correction={correction} and unbiased={unbiased}; omit unbiased",
-            op=name,
+            f"correction, got correction={correction} and unbiased={unbiased}; omit unbiased"
         )
     return 1.0 if unbiased else 0.0
 

@@ -34,7 +34,6 @@ def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
             raise ShapeError(
                 f"cat: operand 0 is {specs[0]!r} and operand {k} is {spec!r}; "
                 f"the shapes must agree except along dim {dim}; pass another dim, or slice or reshape operand {k}",
-                op="cat",
                 lhs=first,
                 rhs=spec.shape,
             )
@@ -79,8 +78,7 @@ def _stack_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
         if spec.shape != first:
             raise ShapeError(
                 f"stack: all tensors must have the same shape, got {specs[0]!r} and {spec!r}; reshape or expand one "
-                "of them",
-                op="stack", lhs=first, rhs=spec.shape,
+                "of them", lhs=first, rhs=spec.shape,
             )  # fmt: skip
     return (*first[:dim], len(specs), *first[dim:])
 
@@ -114,8 +112,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: Alon
         if sum(sizes) != n or any(s < 0 for s in sizes):
             raise ShapeError(
                 f"split: the sizes must add up to {n}, the length of dim {d} of {describe(x)}, got {sizes}; change the "
-                "last size",
-                op="split",
+                "last size"
             )
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
     return tuple(narrow(x, dim=d, start=s, length=length) for s, length in zip(starts, sizes, strict=True))
@@ -141,8 +138,7 @@ def repeat(input: Tensor, repeats: ViewShape) -> Tensor:
     if len(counts) < x.ndim:
         raise ShapeError(
             f"repeat: expected at least one count per dim of {describe(x)}, got {len(counts)} counts; pass {x.ndim} "
-            "counts, for example",
-            op="repeat",
+            "counts, for example"
         )
     pairs = tuple(zip(counts, (1,) * (len(counts) - x.ndim) + x.shape, strict=True))
     sizes = tuple([n for pair in pairs for n in pair])
@@ -195,8 +191,7 @@ def split_along(name: str, x: Tensor, dim: int, ndim: int, sections: Any) -> tup
     if not isinstance(sections, (tuple, list)) and (as_int(sections, "sections", name) <= 0 or x.shape[dim] % sections):
         raise ShapeError(
             f"{name}: the length of dim {dim} of {describe(x)} must be a multiple of the number of parts {sections}; "
-            "use tensor_split for parts of different lengths",
-            op=name,
+            "use tensor_split for parts of different lengths"
         )
     parts: tuple[Tensor, ...] = tensor_split(x, sections, dim)
     return parts

@@ -50,8 +50,7 @@ def with_constant(name: str, x: Tensor, pad: Sequence[int], value: complex) -> T
         d = next(d for d, pair in pairs_of(name, x, pad) if x.shape[d] + min(pair[0], 0) + min(pair[1], 0) < 0)
         raise ShapeError(
             f"{name}: negative counts must not remove more elements than dim {d} of {describe(x)} has, got {pad}; pass "
-            "smaller counts",
-            op=name,
+            "smaller counts"
         )
     kept, shape, position = frame
     for d, start, n in kept:
@@ -108,7 +107,7 @@ def pad(input: Tensor, pad: Ints, mode: str = "constant", value: float | None = 
             if mode in MODES
             else f"mode must be one of {('constant', *MODES)}, got {mode!r}; pass mode='constant', for example"
         )
-        raise ArgumentError(f"pad: {wrong}", op="pad")
+        raise ArgumentError(f"pad: {wrong}")
     k = len(pad) // 2
     Ndim(k + 1, k + 2).expect("pad", **{f"input with mode={mode!r} and {k} pairs of counts": input})
     Filled(input.ndim - 1, "inner dim").expect("pad", input=input)
@@ -222,8 +221,7 @@ def pairs_of(name: str, x: Tensor, pad: Sequence[int]) -> list[tuple[int, tuple[
     if len(pad) % 2 or len(pad) > 2 * x.ndim:
         raise ArgumentError(
             f"{name}: pad must have two counts per dim, beginning with the last dim, and at most {2 * x.ndim} counts "
-            f"for {describe(x)}, got {tuple(pad)}; pass (before, after) for the last dim",
-            op=name,
+            f"for {describe(x)}, got {tuple(pad)}; pass (before, after) for the last dim"
         )
     return pairs_from(x.ndim, pad)
 
@@ -243,8 +241,7 @@ def expect_fit(x: Tensor, d: int, counts: tuple[int, int], mode: str) -> None:
     if max(before, behind) > limit or n + before + behind < 1 or not kept:
         raise ShapeError(
             f"pad: with mode={mode!r}, the counts for dim {d} of {describe(x)} must be at most {limit} and leave at "
-            f"least one element, got {counts}; pass smaller counts",
-            op="pad",
+            f"least one element, got {counts}; pass smaller counts"
         )
 
 

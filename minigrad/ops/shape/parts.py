@@ -133,9 +133,14 @@ def with_bits(x: Tensor, dtype: DType) -> Tensor:
         counts = (*outer, layout.offset, *layout.shape[-1:], x.storage.numel)
         whole = last == 1 and not any(n * old % new for n in counts)
         check(
-            whole, ShapeError, "view: x must have a last dim without gaps, and only lengths and strides of whole "
-            "elements of ", dtype, ", got ", describe(x), "; pass x.clone().contiguous(), or another dtype", op="view",
-        )  # fmt: skip
+            whole,
+            ShapeError,
+            "view: x must have a last dim without gaps, and only lengths and strides of whole elements of ",
+            dtype,
+            ", got ",
+            describe(x),
+            "; pass x.clone().contiguous(), or another dtype",
+        )
         shape = (*layout.shape[:-1], layout.shape[-1] * old // new)
         layout = Layout.make(shape, (*[n * old // new for n in outer], 1), layout.offset * old // new)
     return Tensor(x.detach().storage.seen_as(dtype), layout)

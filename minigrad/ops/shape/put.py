@@ -114,8 +114,7 @@ def slice_scatter(
     if src.shape != (*input.shape[:dim], length, *input.shape[dim + 1 :]) or not 0 <= first <= n - length:
         raise ShapeError(
             f"slice_scatter: src must have the shape of input {describe(input)} except along dim {dim}, where "
-            f"start={first} plus its length must be at most {n}, got {describe(src)}; slice src or reduce start",
-            op="slice_scatter",
+            f"start={first} plus its length must be at most {n}, got {describe(src)}; slice src or reduce start"
         )
     return scattered("slice_scatter", input, src, whole.narrow(dim, first, length))
 
@@ -134,8 +133,7 @@ def as_strided_scatter(
     if not part.fits(input.numel()) or part.may_overlap_itself():
         raise StorageError(
             "as_strided_scatter: size and stride must select each element at most once and stay inside "
-            f"{describe(input)}, got size {size}, stride {stride} and storage_offset {part.offset}; reduce the size",
-            op="as_strided_scatter",
+            f"{describe(input)}, got size {size}, stride {stride} and storage_offset {part.offset}; reduce the size"
         )
     return scattered("as_strided_scatter", input, src, part)
 

@@ -33,8 +33,7 @@ def unflatten(input: Tensor, dim: Dim, sizes: StretchedShape) -> Tensor:
     if not as_shape((sizes,), "unflatten", hole=True):
         raise ShapeError(
             f"unflatten: sizes must have at least one size for dim {dim} of {describe(input)}, got none; pass (-1,), "
-            "for example",
-            op="unflatten",
+            "for example"
         )
     parts = infer_hole(as_shape((sizes,), "unflatten", hole=True), input.shape[dim], "unflatten", (input.shape[dim],))
     return as_view(input, shape=(*input.shape[:dim], *parts, *input.shape[dim + 1 :]))
@@ -46,8 +45,7 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     if len(source) != len(destination):
         raise ArgumentError(
             f"movedim: source and destination must have equal lengths for {describe(input)}, got {source} and "
-            f"{destination}; pass one position per dim",
-            op="movedim",
+            f"{destination}; pass one position per dim"
         )
     ndim = input.ndim or 1  # a tensor without dims counts as having one dim here
     goes, to = ([normalize_dim(d, ndim, "movedim", input) for d in dims] for dims in (source, destination))
@@ -153,7 +151,7 @@ def rot90(input: Tensor, k: Int = 1, dims: Ints = (0, 1)) -> Tensor:
     """Return a view rotated k times by 90 degrees in the plane of two dims, from the first towards the second."""
     if len(dims) != 2 or len(normalize_dims(dims, input.ndim, "rot90", input)) != 2:
         raise ArgumentError(
-            f"rot90: dims must be two dims of {describe(input)}, got {dims}; pass dims=(0, 1), for example", op="rot90"
+            f"rot90: dims must be two dims of {describe(input)}, got {dims}; pass dims=(0, 1), for example"
         )
     turned = flip(input, dims=((), (dims[1],), dims, (dims[0],))[k % 4])
     return transpose(turned, *dims) if k % 2 else turned
@@ -168,8 +166,8 @@ def roll(input: Tensor, shifts: Ints, dims: IntsOrNone = ()) -> Tensor:
     if len(shifts) != (len(dims) or 1):
         raise ArgumentError(
             f"roll: shifts and dims must have equal lengths, got {len(shifts)} shifts and {len(dims) or 'no'} dims for "
-            f"{describe(input)}; pass one dim per shift", op="roll",
-        )  # fmt: skip
+            f"{describe(input)}; pass one dim per shift"
+        )
     if not dims:
         return reshape(roll(reshape(input, -1), shifts, 0), input.shape) if input.ndim else clone(input)
     moves = dict.fromkeys([normalize_dim(dim, input.ndim, "roll", input) for dim in dims], 0)

@@ -336,8 +336,8 @@ def named_shape(name: str, sizes: tuple[Any, ...], keyword: str, value: Any) -> 
     if sizes or not isinstance(value, (tuple, list)):
         raise ArgumentError(
             f"{name}: expected sizes, or {keyword}= with a tuple of them, got {(*sizes, value)}; write "
-            f"{keyword}=(2, 3), for example", op=name,
-        )  # fmt: skip
+            f"{keyword}=(2, 3), for example"
+        )
     return tuple(value)
 
 
@@ -381,8 +381,7 @@ def flatten(input: Tensor, start_dim: roles.Along = 0, end_dim: roles.Along = -1
     if first > last:
         raise ShapeError(
             f"flatten: start_dim must not be greater than end_dim, got {start_dim} and {end_dim} for {describe(x)}; "
-            "swap the two",
-            op="flatten",
+            "swap the two"
         )
     return reshape(x, *x.shape[:first], -1 if x.numel() else numel(x.shape[first : last + 1]), *x.shape[last + 1 :])
 
@@ -413,8 +412,7 @@ def strided_view(
     if not traced and not x.layout.as_strided(sizes, steps, offset).fits(x.storage.numel):
         raise StorageError(
             f"as_strided: size and stride must stay inside the storage of {describe(x)}, which has {x.storage.numel} "
-            f"elements, got size {sizes}, stride {steps} and storage_offset {offset}; reduce the size",
-            op="as_strided",
+            f"elements, got size {sizes}, stride {steps} and storage_offset {offset}; reduce the size"
         )
     if traced or (x.requires_grad and is_grad_enabled()):
         if x.layout.may_overlap_itself():
