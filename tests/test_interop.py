@@ -357,3 +357,12 @@ def test_numpys_functions_never_lose_a_gradient_unnoticed() -> None:
         np.sum(x, where=a > 0)
     y = mg.zeros(2, device="reference")
     assert np.exp(x.detach(), out=y) is y and y.tolist() == x.exp().tolist()
+
+
+def test_functions_of_numpy_that_read_lists_of_values_and_positional_axes() -> None:
+    x, index = mg.Var([[1.0, 0.0], [2.0, 3.0]], device="reference"), np.array([[1], [0]])
+    taken = np.take_along_axis(x, index, 1)
+    assert taken.tolist() == np.take_along_axis(x.detach().numpy(), index, 1).tolist() and taken.requires_grad
+    assert np.take_along_axis(x, np.array([3, 0]), None).tolist() == [3.0, 1.0]
+    for values in ([0.0, 3.0], 3.0, np.array([2.0])):
+        assert np.isin(x, values).tolist() == np.isin(x.detach().numpy(), values).tolist()

@@ -34,7 +34,8 @@ def scan(
     Parameters
     ----------
     f : callable
-        Function of the carry and a slice of `xs`, which returns the next carry and an output.
+        Function of the carry and a slice of `xs`, which returns the next carry and an output. It must not write into
+        them: outputs of earlier calls, and `init`, may share their memory.
     init : nested structure of tensors and numbers
         First carry; numbers become tensors.
     xs : nested structure of tensors, optional

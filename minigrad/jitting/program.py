@@ -292,9 +292,9 @@ class RecordingBackend(Backend):
 
     def to_host(self, storage: Storage) -> NDArray[Any]:
         raise refusal(
-            "the function requests the value of a tensor (item(), float(), bool(), print, numpy(), a mask as an "
-            "index), but no values exist while the function is recorded; return the tensor, or use mg.where instead "
-            "of a branch"
+            "the function requests the value of a tensor (item(), float(), bool(), print, numpy(), a mask or a tensor "
+            "without dims as an index), but no values exist while the function is recorded; return the tensor, use "
+            "mg.where instead of a branch, and x[i[None]][0] instead of x[i]"
         )
 
     def prepare(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:

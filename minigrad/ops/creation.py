@@ -112,12 +112,11 @@ def sharing_fault(array: np.ndarray[Any, Any]) -> str:
 def full(
     size: int | Sequence[int], fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return a tensor filled with one value; the default dtype is that of the value.
+    """Return a tensor filled with one value; the default dtype is that of a Python number with this value.
 
     fill_value: a number, or a tensor without dims, which does not receive a gradient.
     """
     if fill_value.__class__ not in NUMBERS:
-        dtype = fill_value.dtype if dtype is None and isinstance(fill_value, Tensor) else dtype
         (fill_value,) = as_numbers(fill_value)
         expect_numbers("full", fill_value=fill_value)
     kind = inferred(type(fill_value)) if dtype is None else as_dtype(dtype)

@@ -58,6 +58,32 @@ def test_a_power_of_minus_two_has_infinite_gradients_at_zero_and_none_at_infinit
     assert np.signbit(found).tolist()[:5] == [False, True, False, True, True]
 
 
+def test_the_curvature_of_a_power_of_minus_two_is_infinite_at_zero_and_none_at_infinity() -> None:
+    x = mg.tensor([-0.0, 0.0, math.inf, -math.inf], device="reference", requires_grad=True)
+    slope = mg.grad((x**-2).sum(), x, create_graph=True)
+    assert mg.grad(slope.sum(), x).tolist() == [math.inf, math.inf, 0.0, 0.0]
+
+
+@over("reduce", ["amax", "amin"])
+@over("include_self", [True, False])
+def test_an_extreme_of_scattered_elements_that_is_nan_has_its_gradient_at_them(reduce: str, include_self: bool) -> None:
+    x = mg.tensor([1.0, 2.0, NAN], device="reference", requires_grad=True)
+    source = mg.tensor([NAN, 2.0, 1.0, NAN], device="reference", requires_grad=True)
+    index = mg.tensor([0, 1, 2, 0], device="reference")
+    x.scatter_reduce(0, index, source, reduce, include_self=include_self).sum().backward()
+    assert x.grad.tolist() == ([0.0, 0.5, 1.0] if include_self else [0.0] * 3)
+    assert source.grad.tolist() == ([0.5, 0.5, 0.0, 0.5] if include_self else [0.5, 1.0, 1.0, 0.5])
+
+
+@over("n", [2, 3, 4])
+def test_derivatives_of_digamma_keep_their_digits_next_to_a_pole(n: int) -> None:
+    small = np.array([1e-3, 1e-7, 1e-12])
+    for x in (small, -small):
+        found = mg.polygamma(n, mg.tensor(x, device="reference", dtype="float64")).numpy()
+        # The other terms of the sum are those of zeta(n + 1).
+        np.testing.assert_allclose(found, (-1) ** (n + 1) * math.factorial(n) * x ** -(n + 1.0), rtol=1e-8)
+
+
 @over(
     ("data", "wanted"),
     [([INF, 0.0, 2.0], [0.0, INF, NAN]), ([NAN, 0.0, 2.0], [0.0, NAN, NAN]), ([0.0, INF, INF], [INF, NAN, NAN]),

@@ -26,7 +26,7 @@ from minigrad.ops.creation import ones_like
 from minigrad.ops.indexing.gathering import _dtype, _scatter_shape, gather, scatter_add, watched, zeros_of
 from minigrad.ops.indexing.sorting import sort
 from minigrad.ops.pointwise.arithmetic import floor_divide, remainder
-from minigrad.ops.pointwise.compare import eq, logical_and, logical_not, where
+from minigrad.ops.pointwise.compare import eq, isnan, logical_and, logical_not, where
 from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.padding import constant_pad_nd
 from minigrad.ops.shape.views import expand, flip, narrow, reshape
@@ -188,9 +188,9 @@ def earlier(values: Tensor, position: Tensor, dim: int, k: int) -> Tensor:
 
 
 def shares(y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool) -> tuple[Tensor, ...]:
-    """Return whether each element of input and src equals the extremum y at its position, and the number of ties."""
-    mine = input == y
-    theirs = src == gather(y, dim, index)
+    """Return whether each element of input and src is the extremum y at its position, and the number of ties."""
+    reached = gather(y, dim, index)
+    mine, theirs = where(isnan(y), isnan(input), input == y), where(isnan(reached), isnan(src), src == reached)
     if not include_self:
         mine = logical_and(mine, logical_not(counted(y.shape, dim, index) > 0))
     return mine, theirs, scatter_add(cast(mine, dtype=int64), dim, index, cast(theirs, dtype=int64))

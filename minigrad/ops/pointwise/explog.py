@@ -26,7 +26,9 @@ def reciprocal(x):
     return 1 / x
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, x: g * -2.0 / (x * x * x),), namespace=(), method=False)
+@elementwise(
+    dtype=to_float, vjp=(lambda g, x: g * (reciprocal(x) * inverse_square(x) * -2.0),), namespace=(), method=False
+)
 def inverse_square(x):
     """Return 1/x**2; inf at 0.  Gradient: -2*g/x**3, which is inf or -inf at 0, and 0 at infinities."""
     return 1 / (x * x)

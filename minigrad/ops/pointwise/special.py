@@ -106,8 +106,9 @@ def zeta_below(input, other):
 
     The terms with a negative base k + other, whose sign is (-1)**input, are added separately.
     """
-    part = other - math.floor(other)
-    terms = zeta_above(input, 1 - part) - zeta_above(input, 1 - other)
+    below = math.floor(other)
+    part = other - below
+    terms = zeta_above(input, below + 1 - other) - zeta_above(input, 1 - other)  # 1 - part would lose small digits
     odd = input - 2 * math.floor(input / 2)
     return zeta_above(input, part) + (-terms if odd == 1 else terms)
 
