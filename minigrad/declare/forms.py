@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.launch import Launch
+from minigrad.backends.steps import Steps
 from minigrad.core.dtype import DType, as_dtype, default_float, expect_no_loss
 from minigrad.core.formats import format_of, layout_in, preserve_format
 from minigrad.core.op import Op
@@ -258,6 +260,22 @@ def by_name(function: FunctionType, signature: Signature, head: int) -> Callable
     if signature.many:
         return lambda *specs, **params: function(*specs[:head], **{signature.many: specs[head:]}, **params)
     return lambda *specs, **params: function(*specs[:head], **dict(zip(operands, specs[head:])), **params)
+
+
+def over_steps(body: Callable[..., Any], results: int) -> Callable[..., Any]:
+    """Return a body that adds requests to a `Steps` as a function of the backend and of Specs, which returns a launch.
+
+    The body receives Values instead of Specs.  It returns None, or the launch of its steps with the limits of an error.
+    """
+
+    def prepare(backend: Any, *specs: Any, **params: Any) -> Launch:
+        outs, operands = specs[:results], specs[results:]
+        steps = Steps(backend, outs, tuple([x for x in operands if x is not None]))
+        values = iter(steps.operands)
+        launch = body(steps, *steps.outs, *[None if x is None else next(values) for x in operands], **params)
+        return steps.launch if launch is None else launch
+
+    return prepare
 
 
 def by_operands(op: Op, public: Callable[..., Any]) -> Callable[..., Any]:

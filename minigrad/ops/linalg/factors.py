@@ -149,19 +149,18 @@ def factor_tangent(da: Tensor, y: Tensor) -> Tensor:
     jvp=lambda da, factor: (factor_tangent(da, factor), None),
     batch="front", name="cholesky", namespace=(), complex=True,
 )  # fmt: skip
-def factor(backend, u, wrong, a: Tensor, *, checked: Flag):
+def factor(steps, u, wrong, a: Tensor, *, checked: Flag):
     """Return u with u.H @ u = a, computed from the upper triangle of a, and 1 for each pivot that is not positive.
 
     checked: whether such a pivot raises ArgumentError.  Gradient: that of a symmetric matrix.
     """
-    steps = Steps(backend, (u, wrong), (a,))
     steps.ask(Cholesky(), steps.outs, *steps.operands)
     if not checked or not a.layout.numel:
         return steps.launch
     bounds = steps.work((2,), int64)
     steps.ask(Bounds(), bounds, steps.outs[1])
     steps.check(bounds, 0, 0)
-    return steps.launch.within(Pivots(backend, a))
+    return steps.launch.within(Pivots(steps.backend, a))
 
 
 class Pivots(IndexLimits):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 from typing import Annotated, Any
 
-from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Ndim, expect_same, expect_shapes
 from minigrad.core.dtype import bool_
 from minigrad.core.roles import Factor, Front, expect_kind
@@ -98,16 +97,14 @@ THREE_PRODUCTS = scalar_of(three_products, results=3)
     ),
     complex=True,
 )  # fmt: skip
-def crossed(backend, out, a: Tensor, b: Tensor, *, dim):
+def crossed(steps, out, a: Tensor, b: Tensor, *, dim):
     """Return the cross products along a dim of two tensors of the same shape, computed in one pass.
 
     Gradient: b x g for a, and g x a for b.
     """
-    steps = Steps(backend, (out,), (a, b))
     outs, operands = ([x.seen(x.layout.select(dim, k)) for x in values for k in range(3)]
                       for values in (steps.outs, steps.operands))  # fmt: skip
     steps.each(THREE_PRODUCTS, outs, *operands)
-    return steps.launch
 
 
 @composed()

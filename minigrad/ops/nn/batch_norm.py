@@ -16,7 +16,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from minigrad.backends.launch import Launch
 from minigrad.backends.lowering.functions import SUM
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.conditions import Floating, Ndim, expect_shape
@@ -211,23 +210,19 @@ def _batch(x, weight, bias, *, eps, batch, flags):
     joint=_gradients, batch=_batch,
     namespace=(), out=False, label="batch_norm",
 )  # fmt: skip
-def normalized_channels(
-    backend: Any, y: Spec, center: Spec, spread: Spec, x: Tensor, weight: Tensor, bias: Tensor, *, eps: Scalar
-) -> Launch:
+def normalized_channels(steps, y, center, spread, x: Tensor, weight: Tensor, bias: Tensor, *, eps: Scalar):
     """Return (x - mean)/sqrt(variance + eps)*weight + bias for each channel, and the means and the variances.
 
     Gradient: let s = 1/sqrt(variance + eps) and u = (x - mean)*s. For x, it is weight*s*(g - mean(g) - u*mean(g*u));
     for weight, sum(g*u); for bias, sum(g).
     """
-    steps = Steps(backend, (y, center, spread), (x, weight, bias))
-    (result, middle, variance), (a, w, b) = steps.outs, steps.operands
+    a, w, b = steps.operands
     compute, channels = np.dtype(x.dtype.accumulator), Channels(steps, a)
     scale = channels.work(compute)
-    channels.reduce(MEAN, compute, middle, a)
-    channels.reduce(squares_of(0.0, VARIANCE), compute, variance, a, channels.stretched(middle))
-    steps.each(SCALE, scale, variance, steps.constant(eps, center.dtype))
-    steps.each(NORMALIZED, result, a, *[channels.stretched(v) for v in (middle, scale, w, b)])
-    return steps.launch
+    channels.reduce(MEAN, compute, center, a)
+    channels.reduce(squares_of(0.0, VARIANCE), compute, spread, a, channels.stretched(center))
+    steps.each(SCALE, scale, spread, steps.constant(eps, center.dtype))
+    steps.each(NORMALIZED, y, a, *[channels.stretched(v) for v in (center, scale, w, b)])
 
 
 @kernel(
@@ -237,21 +232,18 @@ def normalized_channels(
     namespace=(), out=False, label="the gradient of batch_norm",
 )  # fmt: skip
 def channel_gradients(
-    backend: Any, dx: Spec, dweight: Spec, dbias: Spec, g: Tensor, x: Tensor, weight: Tensor, center: Tensor,
-    spread: Tensor, *, eps: Scalar,
-) -> Launch:  # fmt: skip
+    steps, dx, dweight, dbias, g: Tensor, x: Tensor, weight: Tensor, center: Tensor, spread: Tensor, *, eps: Scalar
+):
     """Return the gradients of `normalized_channels`, computed from its means and variances."""
-    steps = Steps(backend, (dx, dweight, dbias), (g, x, weight, center, spread))
-    (result, to_weight, to_bias), (head, a, w, middle, variance) = steps.outs, steps.operands
+    head, a, w, middle, variance = steps.operands
     compute, channels = np.dtype(x.dtype.accumulator), Channels(steps, a)
     n = prod(x.shape[d] for d in channels.dims)
     sum_g, sum_product, *factors = [channels.work(compute) for _ in range(5)]
     channels.reduce(SUM, compute, sum_g, head)
     channels.reduce(PRODUCT, compute, sum_product, head, a, channels.stretched(middle))
     numbers = [steps.constant(number, center.dtype) for number in (n, eps)]
-    steps.each(FACTORS, [to_weight, to_bias, *factors], sum_g, sum_product, variance, w, *numbers, compute=compute)
-    steps.each(GRADIENT, result, head, a, *[channels.stretched(v) for v in (middle, *factors)])
-    return steps.launch
+    steps.each(FACTORS, [dweight, dbias, *factors], sum_g, sum_product, variance, w, *numbers, compute=compute)
+    steps.each(GRADIENT, dx, head, a, *[channels.stretched(v) for v in (middle, *factors)])
 
 
 # ---- the public op ---------------------------------------------------------------------------------------------------

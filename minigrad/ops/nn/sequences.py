@@ -127,9 +127,7 @@ def lstm_one_by_one(sums, weight, h, c, *, batch, flags):
     vjp=single_rules(lstm_gradients, 4), joint=lstm_gradients, batch=lstm_one_by_one,
     namespace=(), out=False,
 )  # fmt: skip
-def lstm_sequence(
-    backend: Any, hs: Spec, cs: Spec, gates_out: Spec, sums: Tensor, weight: Tensor, h: Tensor, c: Tensor
-):
+def lstm_sequence(steps, hs, cs, gates_out, sums: Tensor, weight: Tensor, h: Tensor, c: Tensor):
     """Return h, c and the gates for all time steps.
 
     Each step is `lstm_step` with the sums of this time and h @ weight.T from the state before.
@@ -138,18 +136,16 @@ def lstm_sequence(
     Gradient: that of `lstm_step`, step by step from the last time. For weight, it is the sum over all steps of
     G.T @ h, where G is the gradient of the sums.
     """
-    steps = Steps(backend, (hs, cs, gates_out), (sums, weight, h, c))
-    (all_h, all_c, activated), (x, w, before, state) = steps.outs, steps.operands
+    x, w, before, state = steps.operands
     # The transposed weight is copied to contiguous rows, so that the products do not pack it at each step.
     turned = steps.work((w.shape[1], w.shape[0]), w.dtype)
     steps.copy(turned, w.transposed)
     hidden = steps.work(x.shape[1:], x.dtype)
     for t in range(x.shape[0]):
         steps.ask(Product(), hidden, before, turned)
-        outs = [all_h.select(0, t), all_c.select(0, t), *gates(activated.select(0, t), 4)]
+        outs = [hs.select(0, t), cs.select(0, t), *gates(gates_out.select(0, t), 4)]
         steps.each(LSTM, outs, *gates(x.select(0, t), 4), *gates(hidden, 4), state)
         before, state = outs[:2]
-    return steps.launch
 
 
 @kernel(
@@ -159,30 +155,27 @@ def lstm_sequence(
     namespace=(), out=False, label="the gradient of lstm_sequence",
 )  # fmt: skip
 def lstm_sequence_backward(
-    backend: Any, dsums: Spec, dweight: Spec, dh: Spec, dc: Spec, dhs: Tensor, weight: Tensor, h: Tensor, c: Tensor,
-    hs: Tensor, cs: Tensor, activated: Tensor, dcs: Tensor | None = None,
+    steps, dsums, dweight, dh, dc, dhs: Tensor, weight: Tensor, h: Tensor, c: Tensor, hs: Tensor, cs: Tensor,
+    activated: Tensor, dcs: Tensor | None = None,
 ):  # fmt: skip
     """Return the gradients of `lstm_sequence`, computed from its results; dcs: the gradient of cs, or None."""
-    operands: Any = (dhs, weight, h, c, hs, cs, activated, *(() if dcs is None else (dcs,)))
-    steps = Steps(backend, (dsums, dweight, dh, dc), operands)
-    (to_sums, to_weight, to_h, to_c), (of_h, w, start, first_c, all_h, all_c, kept, *more) = steps.outs, steps.operands
-    times, shape = to_sums.shape[0], to_h.shape
-    head, old, new = (steps.work(shape, to_h.dtype) for _ in range(3))
+    of_h, w, start, first_c, all_h, all_c, kept, *more = steps.operands
+    times = dsums.shape[0]
+    head, old, new = (steps.work(dh.shape, dh.dtype) for _ in range(3))
     steps.copy(head, of_h.select(0, times - 1))
     steps.fill(old, 0)
     for t in range(times - 1, -1, -1):
         for of_c in more:
             steps.each(ADD, new, old, of_c.select(0, t))
             old, new = new, old
-        state = new if t else to_c
-        outs, before = [*gates(to_sums.select(0, t), 4), state], all_c.select(0, t - 1) if t else first_c
+        state = new if t else dc
+        outs, before = [*gates(dsums.select(0, t), 4), state], all_c.select(0, t - 1) if t else first_c
         steps.each(LSTM_BACK, outs, head, old, before, all_c.select(0, t), *gates(kept.select(0, t), 4))
         old, new = new, old
         if t:
-            steps.ask(Product(1, 1), head, to_sums.select(0, t), w, of_h.select(0, t - 1))
-    steps.ask(Product(), to_h, to_sums.select(0, 0), w)
-    ask_weight_product(steps, to_weight, to_sums, start, all_h)
-    return steps.launch
+            steps.ask(Product(1, 1), head, dsums.select(0, t), w, of_h.select(0, t - 1))
+    steps.ask(Product(), dh, dsums.select(0, 0), w)
+    ask_weight_product(steps, dweight, dsums, start, all_h)
 
 
 # ---- GRU: the sums from the state, h @ weight.T + bias, are a result as well, because the gradient reads them --------
@@ -236,9 +229,7 @@ def gru_one_by_one(sums, weight, bias, h, *, batch, flags):
     vjp=single_rules(gru_gradients, 4), joint=gru_gradients, batch=gru_one_by_one,
     namespace=(), out=False,
 )  # fmt: skip
-def gru_sequence(
-    backend: Any, hs: Spec, gates_out: Spec, hidden_out: Spec, sums: Tensor, weight: Tensor, bias: Tensor, h: Tensor
-):
+def gru_sequence(steps, hs, gates_out, hidden_out, sums: Tensor, weight: Tensor, bias: Tensor, h: Tensor):
     """Return h, the gates and the sums from the state, h @ weight.T + bias, for all time steps.
 
     Each step is `gru_step` with the sums of this time and the sums from the state before.
@@ -247,19 +238,17 @@ def gru_sequence(
     Gradient: that of `gru_step`, step by step from the last time. For weight, it is the sum over all steps of
     G.T @ h, where G is the gradient of the sums from the state; for bias, it is the sum of G.
     """
-    steps = Steps(backend, (hs, gates_out, hidden_out), (sums, weight, bias, h))
-    (all_h, activated, hidden), (x, w, b, before) = steps.outs, steps.operands
+    x, w, b, before = steps.operands
     # The transposed weight is copied to contiguous rows, so that the products do not pack it at each step.
     turned = steps.work((w.shape[1], w.shape[0]), w.dtype)
     steps.copy(turned, w.transposed)
     added = b.seen(b.layout.expand(x.shape[1:]))
     for t in range(x.shape[0]):
-        of_state = hidden.select(0, t)
+        of_state = hidden_out.select(0, t)
         steps.ask(Product(1, 1), of_state, before, turned, added)
-        outs = [all_h.select(0, t), *gates(activated.select(0, t), 3)]
+        outs = [hs.select(0, t), *gates(gates_out.select(0, t), 3)]
         steps.each(GRU, outs, *gates(x.select(0, t), 3), *gates(of_state, 3), before)
         before = outs[0]
-    return steps.launch
 
 
 @kernel(
@@ -271,24 +260,22 @@ def gru_sequence(
     namespace=(), out=False, label="the gradient of gru_sequence",
 )  # fmt: skip
 def gru_sequence_backward(
-    backend: Any, dsums: Spec, dweight: Spec, dbias: Spec, dh: Spec, dhs: Tensor, weight: Tensor, h: Tensor,
-    hs: Tensor, activated: Tensor, hidden: Tensor,
+    steps, dsums, dweight, dbias, dh, dhs: Tensor, weight: Tensor, h: Tensor, hs: Tensor, activated: Tensor,
+    hidden: Tensor,
 ):  # fmt: skip
     """Return the gradients of `gru_sequence`, computed from its results."""
-    steps = Steps(backend, (dsums, dweight, dbias, dh), (dhs, weight, h, hs, activated, hidden))
-    (to_sums, to_weight, to_bias, to_h), (of_h, w, start, all_h, kept, read) = steps.outs, steps.operands
-    times, of_state = to_sums.shape[0], steps.work(to_sums.shape, to_sums.dtype)
-    head, part = (steps.work(to_h.shape, to_h.dtype) for _ in range(2))
+    of_h, w, start, all_h, kept, read = steps.operands
+    times, of_state = dsums.shape[0], steps.work(dsums.shape, dsums.dtype)
+    head, part = (steps.work(dh.shape, dh.dtype) for _ in range(2))
     steps.copy(head, of_h.select(0, times - 1))
     for t in range(times - 1, -1, -1):
-        rest, sums, before = part if t else to_h, of_state.select(0, t), all_h.select(0, t - 1) if t else start
-        outs = [*gates(to_sums.select(0, t), 3), *gates(sums, 3), rest]
+        rest, sums, before = part if t else dh, of_state.select(0, t), all_h.select(0, t - 1) if t else start
+        outs = [*gates(dsums.select(0, t), 3), *gates(sums, 3), rest]
         steps.each(GRU_BACK, outs, head, gates(read.select(0, t), 3)[2], before, *gates(kept.select(0, t), 3))
         if t:
             steps.each(ADD, head, part, of_h.select(0, t - 1))
-        into = head if t else to_h
+        into = head if t else dh
         steps.ask(Product(1, 1), into, sums, w, into)
-    ask_weight_product(steps, to_weight, of_state, start, all_h)
-    line = to_bias.seen(to_bias.layout.unsqueeze(0).unsqueeze(0))
+    ask_weight_product(steps, dweight, of_state, start, all_h)
+    line = dbias.seen(dbias.layout.unsqueeze(0).unsqueeze(0))
     steps.reducer(SUM, line, of_state, (0, 1))
-    return steps.launch
