@@ -19,7 +19,7 @@ from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import floating, joint
 from minigrad.errors import ShapeError
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula
 from minigrad.ops.creation import tensor, zeros_like
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.reduction import norms
@@ -170,25 +170,9 @@ def row_gradients(backend: Any, out: Spec, g: Tensor, y: Tensor, a: Tensor, b: T
     return backend.prepare(RowGradients(*GRADIENTS[order], a.dtype.compute), out, g, y, a, b)
 
 
-def inverse(g, y):
-    """Return g / y, the gradient divided by the distance; 0 where the distance is 0."""
-    return 0 if y == 0 else g / y
-
-
-def itself(d):
-    """Return the difference d itself."""
-    return d
-
-
-def unchanged(g, y):
-    """Return the gradient g itself."""
-    return g
-
-
-def side(d):
-    """Return the sign of the difference d."""
-    return (d > 0) - (d < 0)
-
-
+INVERSE = formula("inverse(g, y)", "0 if y == 0 else g / y")
+ITSELF = formula("itself(d)", "d")
+UNCHANGED = formula("unchanged(g, y)", "g")
+SIDE = formula("side(d)", "(d > 0) - (d < 0)")  # the sign of a difference
 # For each order: the factor of a pair and the direction of an element.  Their product is a term of the gradient.
-GRADIENTS = {2: (scalar_of(inverse), scalar_of(itself)), 1: (scalar_of(unchanged), scalar_of(side))}
+GRADIENTS = {2: (INVERSE, ITSELF), 1: (UNCHANGED, SIDE)}

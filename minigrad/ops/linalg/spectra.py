@@ -22,7 +22,7 @@ from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.record import results_of
 from minigrad.declare.rules import index_dtype
 from minigrad.errors import GradientError
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula
 from minigrad.ops.creation import eye, zeros
 from minigrad.ops.linalg.factors import conjugated, refusing, square_shape, wide_dtype, with_real_diagonals
 from minigrad.ops.linalg.lu import matrix_shape
@@ -65,12 +65,8 @@ class Phases(IndexLimits):
         )
 
 
-def is_more(turned, least, size):
-    """Return whether a derivative is larger than rounding errors of gradients of some size, which is at least 1."""
-    return not abs(turned) <= least * (size if size > 1 else 1)
-
-
-MORE = scalar_of(is_more)
+# Whether a derivative is larger than rounding errors of gradients of some size, which is at least 1.
+MORE = formula("is_more(turned, least, size)", "not abs(turned) <= least * (size if size > 1 else 1)")
 
 
 @kernel(dtype=index_dtype, shape=lambda op, turned, size, **params: turned.shape, namespace=(), name="expect_no_phase")

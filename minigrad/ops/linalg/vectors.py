@@ -14,7 +14,7 @@ from minigrad.declare.forms import apart
 from minigrad.declare.names import LINALG
 from minigrad.declare.rules import each, number
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.linalg.products import dot, matmul, with_factors
@@ -80,12 +80,10 @@ def vector_product(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
     return crossed(*[x if x.shape == shape else expand(x, shape=shape) for x in (a, b)], dim=d)
 
 
-def three_products(a0, a1, a2, b0, b1, b2):
-    """Return the three elements of the cross product of two vectors."""
-    return a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
-
-
-THREE_PRODUCTS = scalar_of(three_products, results=3)
+# The elements of the cross product of two vectors.
+THREE_PRODUCTS = formula(
+    "three_products(a0, a1, a2, b0, b1, b2)", "a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0", results=3
+)
 
 
 @kernel(

@@ -16,7 +16,7 @@ from minigrad.declare.decorators import composed, elementwise, kernel, scalar
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import floating, joint, number, real_to_float, to_float
 from minigrad.errors import ArgumentError, ShapeError, check
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula, scalar_of
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.random import rand
@@ -333,9 +333,7 @@ def threshold(input, threshold, value):
 # ---- gates: one half of a tensor times a function of the other half --------------------------------------------------
 
 
-def gated(a, b):
-    """Return a * sigmoid(b), one element of glu."""
-    return a * math.logistic(b)  # type: ignore[attr-defined]
+GATED = formula("gated(a, b)", "a * math.logistic(b)")  # one element of glu
 
 
 def gated_back(g, a, b):
@@ -344,7 +342,7 @@ def gated_back(g, a, b):
     return g * s, g * a * s * (1 - s)
 
 
-GATED, GATED_BACK = scalar_of(gated), scalar_of(gated_back, results=2)
+GATED_BACK = scalar_of(gated_back, results=2)
 
 
 def halved(op: Op, input: Spec, *, dim: int) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ from minigrad.ops.creation import ones, zeros
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.ops.pointwise.explog import rsqrt
 from minigrad.ops.reduction.sums import mean, sum, wide
-from minigrad.ops.reduction.variance import MEAN, VARIANCE, squares_of, total, variance
+from minigrad.ops.reduction.variance import MEAN, TOTAL, VARIANCE, squares_of, variance
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.into import write_operands
@@ -52,7 +52,7 @@ SCALE = formula("_scale(variance, eps)", "1 / math.sqrt(variance + eps)")
 NORMALIZED = formula("_normalized(x, center, scale, weight, bias)", "(x - center) * (scale * weight) + bias")
 GRADIENT = formula("_gradient(g, x, center, of_g, of_x, constant)", "of_g * g + of_x * (x - center) + constant")
 # The sum of the incoming gradients times the deviations from the mean.
-PRODUCT = declared(total, "zero", order="sum", map=formula("product_with_deviation(g, x, center)", "g * (x - center)"))
+PRODUCT = declared(TOTAL, "zero", order="sum", map=formula("product_with_deviation(g, x, center)", "g * (x - center)"))
 
 
 def _factors(sum_g, sum_product, variance, weight, n, eps):

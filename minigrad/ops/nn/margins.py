@@ -25,7 +25,7 @@ from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.partials import declared
 from minigrad.declare.rules import joint
 from minigrad.errors import DTypeError, ShapeError
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula, scalar_of
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange
 from minigrad.ops.indexing.gathering import gather, index_select, scatter_add, zeros_of
@@ -64,18 +64,11 @@ def excess_derivative(g, score, below, index, named, share, scale, margin, power
     return 0 if index == named or gap <= 0 else -share * scale * g * (1 if power == 1 else 2 * gap)
 
 
-def balanced(derivative, total, index, named):
-    """Return the gradient of a score, from the derivative of its own term and the sum of these over the row."""
-    return -total if index == named else derivative
-
-
-def added(acc, x):
-    """Add an element to a sum."""
-    return acc + x
-
-
-EXCESSES = declared(added, "zero", order="sum", map=excess)
-EXCESS_DERIVATIVE, BALANCED = scalar_of(excess_derivative), scalar_of(balanced)
+# The gradient of a score; for the named class, minus the sum over the row.
+BALANCED = formula("balanced(derivative, total, index, named)", "-total if index == named else derivative")
+ADDED = formula("added(acc, x)", "acc + x")
+EXCESSES = declared(ADDED, "zero", order="sum", map=excess)
+EXCESS_DERIVATIVE = scalar_of(excess_derivative)
 
 
 def scale_of(shape: Sequence[int], reduction: str) -> float:
