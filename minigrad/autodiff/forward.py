@@ -156,8 +156,7 @@ def diagonal_part(call: TangentCall, k: int, i: int) -> Tensor | None:
     g = as_result(call, call.tangents[k], y)
     others = {j: call.results[j] for j in rule.gradients}
     heads = [g if j == i else zeros_of(other.shape, other) if call.op.zeros else None for j, other in others.items()]
-    part: Tensor = rule.fn(*heads, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k))
-    return part
+    return rule.fn(*heads, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k))
 
 
 def by_transposing(call: TangentCall, left: set[int]) -> tuple[set[int], Tangents]:
@@ -332,9 +331,7 @@ class DualTransform(ReplacingTransform):
         return (y.primal, y.tangent) if isinstance(y, Dual) and y.transform is self else (y, None)
 
     def detached(self, x: Any) -> Tensor:
-        result: Tensor = x.primal.detach()
-        return result
+        return x.primal.detach()
 
     def elements(self, x: Any) -> Tensor:
-        result: Tensor = x.primal
-        return result
+        return x.primal

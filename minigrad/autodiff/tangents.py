@@ -170,8 +170,7 @@ def plus(total: Tensor | None, part: Tensor | None) -> Tensor | None:
     """Return the sum of two contributions; None counts as zero."""
     if total is None or part is None:
         return part if total is None else total
-    both: Tensor = add(total, part)
-    return both
+    return add(total, part)
 
 
 def check_tangent(call: TangentCall, k: int) -> None:

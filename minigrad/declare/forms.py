@@ -242,8 +242,7 @@ def handed_on(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
     call plan directly, whereas `apply` must first convert its parameters to a key.
     """
     if x.__class__ not in PLAIN:
-        result: Tensor = apply(op, (x,), params)
-        return result
+        return apply(op, (x,), params)
     key = (x.layout, x.dtype, x.device, *params.values())
     return run_one(op, op.plans.get(key) or plan_for(op, (x,), params, key), x)
 

@@ -156,8 +156,7 @@ def tallied(mask: Tensor) -> tuple[Tensor, int]:
 def total_of(starts: Tensor) -> int:
     """Return the number of True elements, from a tally, which the host reads."""
     # A tally is contiguous from the start of its buffer, so its last element is read without its layout.
-    total: int = backend_of(starts.device).to_host(starts.storage).item(starts.layout.numel - 1)
-    return total
+    return backend_of(starts.device).to_host(starts.storage).item(starts.layout.numel - 1)
 
 
 def positions_of(mask: Tensor) -> Tensor:
@@ -171,8 +170,7 @@ def choose(x: Tensor, dim: int, mask: Tensor) -> Tensor:
     rest = x.shape[dim + mask.ndim :]
     flat = x if mask.ndim == 1 else x.reshape(*x.shape[:dim], mask.numel(), *rest)
     starts, count = tallied(mask)
-    result: Tensor = chosen(flat, mask, starts, dim=dim, count=count)
-    return result
+    return chosen(flat, mask, starts, dim=dim, count=count)
 
 
 def _ranks(mask: Tensor) -> Tensor:

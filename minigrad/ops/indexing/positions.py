@@ -198,8 +198,7 @@ def joined(y: Tensor, dims: tuple[int, ...], indices: Sequence[Tensor]) -> Tenso
     if plan is None:
         joint_shape(y, indices)
         plan = plan_for(JOINED, tuple(indices), {"shape": shape, "dtype": dtype, "dims": dims}, key)
-    positions: Tensor = run(JOINED, plan, tuple(indices))
-    return positions
+    return run(JOINED, plan, tuple(indices))
 
 
 def traced_positions(y: Tensor, dims: tuple[int, ...], indices: Sequence[Tensor]) -> Tensor:

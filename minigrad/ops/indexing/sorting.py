@@ -93,8 +93,7 @@ def topk(
 @composed()
 def msort(input: Tensor) -> Tensor:
     """Return the elements sorted along the first dim."""
-    values: Tensor = sort(input, 0).values
-    return values
+    return sort(input, 0).values
 
 
 # ---- searching and counting ------------------------------------------------------------------------------------------

@@ -61,8 +61,7 @@ def cdist(
         if dtype.is_float:
             batch = broadcast_shapes("cdist", x1.shape[:-2], x2.shape[:-2])
             a, b = (in_batch(x.to(dtype), batch) for x in (x1, x2))
-            result: Tensor = row_distances(a, b, order=int(p))
-            return result
+            return row_distances(a, b, order=int(p))
     return norms.norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p if x1.shape[-1] else 2, -1)
 
 
@@ -81,8 +80,7 @@ def pdist(input: Annotated[Tensor, Ndim(2), Floating.but(error=ShapeError)], p: 
     Raises ShapeError if the input is not a matrix of floats, or if p < 0.
     """
     if p in ORDERS and input.shape[1] and are_plain(input):
-        result: Tensor = pair_distances(input, order=int(p))
-        return result
+        return pair_distances(input, order=int(p))
     return norms.norm(differences(input), p if input.shape[1] else 2, -1)
 
 
@@ -101,8 +99,7 @@ def indices_of_pairs(x: Tensor) -> tuple[Tensor, Tensor]:
 def _gradient(g: Tensor, x: Tensor, y: Tensor, order: int) -> Tensor:
     """Return the gradient of `pair_distances`: by its kernel, or in tensor code if it must be differentiable."""
     if not is_grad_enabled() and are_plain(g, x, y):
-        result: Tensor = pair_gradients(g, y, x, order=order)
-        return result
+        return pair_gradients(g, y, x, order=order)
     d = differences(x)
     terms = norms.direction(d, norms.length(d, (1,), False), (1,)) if order == 2 else d.sign()
     first, second = indices_of_pairs(x)
@@ -154,8 +151,7 @@ def row_distances(backend: Any, out: Spec, a: Tensor, b: Tensor, *, order: Size)
 def gradient_of_rows(g: Tensor, y: Tensor, a: Tensor, b: Tensor, order: int) -> Tensor:
     """Return the gradient of `row_distances` for a: by its kernel, or in tensor code if it must be differentiable."""
     if not is_grad_enabled() and are_plain(g, y, a, b):
-        result: Tensor = row_gradients(g, y, a, b, order=order)
-        return result
+        return row_gradients(g, y, a, b, order=order)
     d = a.unsqueeze(-2) - b.unsqueeze(-3)
     terms = norms.direction(d, norms.length(d, (-1,), False), (-1,)) if order == 2 else d.sign()
     return sum(terms * g.to(a.dtype).unsqueeze(-1), -2)

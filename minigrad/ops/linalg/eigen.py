@@ -41,8 +41,7 @@ def eig_gradient(g: Tensor | None, gV: Tensor | None, w: Tensor, V: Tensor) -> T
         along = sum(gV * V, -2, True)
         expect_no_phase("eig", imag(along), gV)
         inner = inner + over_gaps(V.mT @ (gV - V.conj() * real(along)), w)
-    result: Tensor = solve_ex(V.mT, inner @ V.mT).result
-    return result
+    return solve_ex(V.mT, inner @ V.mT).result
 
 
 def eig_tangent(dA: Tensor, w: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:

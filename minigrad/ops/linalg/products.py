@@ -243,8 +243,7 @@ def with_factors(c: Tensor, a: Tensor, b: Tensor, alpha: Any, beta: Any) -> Tens
         c, beta = mul(c, beta), 1
     if isinstance(alpha, complex):
         a, alpha = mul(a, alpha), 1
-    result: Tensor = add_product(c, a, b, alpha=as_whole(alpha, a), beta=as_whole(beta, c))
-    return result
+    return add_product(c, a, b, alpha=as_whole(alpha, a), beta=as_whole(beta, c))
 
 
 @composed(of=add_product, in_place=True, older=("beta", "alpha"))

@@ -149,8 +149,7 @@ def one_hot(tensor: Annotated[Tensor, Integral], num_classes: Int = -1) -> Tenso
     if num_classes == -1:
         low, high = ends_of(tensor)
         num_classes = high + 1 if low >= 0 else 1  # the op refuses a negative class
-    result: Tensor = marked_classes(tensor, classes=num_classes)
-    return result
+    return marked_classes(tensor, classes=num_classes)
 
 
 @kernel(

@@ -152,8 +152,7 @@ def tapped(steps, out, x: Tensor, index: Tensor, weight: Tensor, size: Size, bac
 
 def _untapped(g: Tensor, index: Tensor, weight: Tensor, size: int, back: bool) -> Tensor:
     """Return the adjoint of `tapped`; a tap with a weight of nan is skipped."""
-    result: Tensor = tapped(g, where(weight == weight, index, -1), weight, size, not back)
-    return result
+    return tapped(g, where(weight == weight, index, -1), weight, size, not back)
 
 
 def _shares(g: Tensor, x: Tensor, index: Tensor) -> Tensor:

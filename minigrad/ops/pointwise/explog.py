@@ -14,7 +14,6 @@ from minigrad.declare.decorators import elementwise, scalar
 from minigrad.declare.names import SPECIAL
 from minigrad.declare.rules import Pair, common, number, to_float
 from minigrad.errors import DTypeError
-from minigrad.kernels.scalar import formula
 from minigrad.ops.pointwise.arithmetic import square
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -220,8 +219,10 @@ def logit(x):
     return math.log(x / (1 - x))
 
 
-# Whether x is 0 and log(y) is infinite or nan, unless y itself is nan.
-is_cut = formula("is_cut(x, y)", "x == 0 and (y <= 0 or y == math.inf)")
+@scalar
+def is_cut(x, y):
+    """Return whether x is 0 and log(y) is infinite or nan, unless y itself is nan."""
+    return x == 0 and (y <= 0 or y == math.inf)
 
 
 @elementwise(dtype=to_float, vjp="derived")

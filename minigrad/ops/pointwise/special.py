@@ -23,7 +23,6 @@ from minigrad.core.roles import Number
 from minigrad.declare.decorators import composed, elementwise, scalar
 from minigrad.declare.names import SPECIAL
 from minigrad.declare.rules import real_to_float, to_float
-from minigrad.kernels.scalar import formula
 from minigrad.runtime.tensor import Tensor
 
 # ---- the gamma function and the zeta function ------------------------------------------------------------------------
@@ -57,7 +56,10 @@ def digamma(x):
     return digamma_above(x) if x >= 0 else math.nan if whole else digamma_above(1 - x) - turn
 
 
-inverse_square = formula("inverse_square(x)", "1 / x / x")
+@scalar
+def inverse_square(x):
+    """Return x**-2."""
+    return 1 / x / x
 
 
 @scalar

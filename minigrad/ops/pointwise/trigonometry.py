@@ -7,7 +7,6 @@ import math
 from minigrad.declare.decorators import elementwise, scalar
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import to_float
-from minigrad.kernels.scalar import formula
 from minigrad.runtime.tensor import Tensor
 
 
@@ -124,8 +123,10 @@ def rad2deg(x):
     return x * 57.29577951308232
 
 
-# The result is pi*x minus a multiple of 2*pi; this loses no digit of a large x.
-within_a_turn = formula("within_a_turn(x)", "math.pi * (x - 2 * math.rint(x.real / 2))")
+@scalar
+def within_a_turn(x):
+    """Return pi*x minus a multiple of 2*pi; this loses no digit of a large x."""
+    return math.pi * (x - 2 * math.rint(x.real / 2))  # type: ignore[attr-defined]
 
 
 @scalar

@@ -56,8 +56,7 @@ def with_constant(name: str, x: Tensor, pad: Sequence[int], value: complex) -> T
         x = narrow(x, d, start, n)
     if shape == x.shape:
         return clone(x)
-    padded: Tensor = put(expand(number(value, x.dtype, x.device), shape=shape), x, **position)
-    return padded
+    return put(expand(number(value, x.dtype, x.device), shape=shape), x, **position)
 
 
 @lru_cache(1024)

@@ -69,8 +69,7 @@ def scattered(name: str, x: Tensor, src: Tensor, part: Layout) -> Tensor:
     expect_shape(name, part.shape, "the shape of the selected part of", x, "reshape src", src=src)
     if not numel(part.shape):
         return clone(x)
-    whole: Tensor = put(x, src.to(x.dtype), size=part.shape, stride=part.strides, storage_offset=part.offset)
-    return whole
+    return put(x, src.to(x.dtype), size=part.shape, stride=part.strides, storage_offset=part.offset)
 
 
 @composed(out=False)
