@@ -231,8 +231,7 @@ def pulled_back(call: TangentCall, k: int, heads: Sequence[Tensor | None]) -> Te
         raise GradientError(
             f"{call.op.label}: the VJP rule for {call.op.operands[k]!r} does not use its argument g in recorded ops, "
             "so no JVP rule can be derived from this VJP rule; remove detach() and no_grad() from it, or declare "
-            "jvp=",
-            op=call.op.label,
+            "jvp="
         )
     return None
 

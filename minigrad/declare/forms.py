@@ -104,9 +104,7 @@ def tensor_list(op: Op, tensors: Any) -> tuple[Tensor, ...]:
     if like is not None and all(isinstance(x, (Tensor, np.ndarray)) for x in items):
         return tuple([x if isinstance(x, Tensor) else weak_number(op, x, like.dtype, like) for x in items])
     shown = ", ".join(describe(x) for x in items) or "nothing"
-    raise ArgumentError(
-        f"{op.label}: expected a list of at least one tensor, got {shown}; pass [x], for example", op=op.label
-    )
+    raise ArgumentError(f"{op.label}: expected a list of at least one tensor, got {shown}; pass [x], for example")
 
 
 # ---- dtypes ---------------------------------------------------------------------------------------------------------
@@ -127,7 +125,7 @@ def expect_lossless(label: str, x: Tensor, dtype: DType) -> None:
     try:
         expect_no_loss(x.dtype, dtype)
     except DTypeError as error:
-        raise DTypeError(f"{label}: got {describe(x)}; {error}", op=label) from None
+        raise DTypeError(f"{label}: got {describe(x)}; {error}") from None
 
 
 def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any = None) -> Any:
@@ -143,7 +141,7 @@ def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any =
 def expect_agreement(label: str, dtype: Any, out: Any) -> None:
     """Raise DTypeError if a call has both a dtype and `out`, and they differ."""
     if dtype is not None and isinstance(out, Tensor) and out.dtype is not as_dtype(dtype):
-        raise DTypeError(f"{label}: dtype is {as_dtype(dtype)}, and out is {describe(out)}; omit dtype", op=label)
+        raise DTypeError(f"{label}: dtype is {as_dtype(dtype)}, and out is {describe(out)}; omit dtype")
 
 
 def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:
@@ -157,8 +155,7 @@ def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:
         wanted = as_dtype(dtype)
         if not wanted.is_inexact:
             raise DTypeError(
-                f"{label}: dtype must be a floating dtype, got {wanted} for {describe(x)}; pass dtype=mg.float32",
-                op=label,
+                f"{label}: dtype must be a floating dtype, got {wanted} for {describe(x)}; pass dtype=mg.float32"
             )
         expect_lossless(label, x, wanted)
         return x.to(wanted)
@@ -175,8 +172,7 @@ def in_its_memory(op: Op, input: Any, *rest: Any) -> Any:
         return op.public(input, *parameters, out=out)  # type: ignore[misc]
     if out is not None and out is not input:
         raise ArgumentError(
-            f"{op.label}: with inplace=True, out must be None or input, got another tensor; omit inplace or out",
-            op=op.label,
+            f"{op.label}: with inplace=True, out must be None or input, got another tensor; omit inplace or out"
         )
     expect_tensors(op.label, input)
     return getattr(input, f"{op.name}_")(*parameters)

@@ -80,7 +80,6 @@ def _same_but(op: Op, x: Spec, index: Spec, dim: int) -> None:
         raise ShapeError(
             f"{op.label}: the index must have as many dims as the input {x!r} and must not be longer than the input, "
             f"except along dim {dim}, got {index!r}; slice or reshape the index",
-            op=op.label,
             lhs=x.shape,
             rhs=index.shape,
         )

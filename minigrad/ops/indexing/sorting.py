@@ -39,9 +39,7 @@ def _k_first(op: Op, input: Spec, *, k: int, dim: int, **params: Any) -> tuple[i
     """Return the shape with k elements along `dim`.  Raises ArgumentError if k exceeds the length of the dim."""
     n = input.shape[dim]
     if not 0 <= k <= n:
-        raise ArgumentError(
-            f"{op.label}: k must be 0 to {n} for dim {dim} of {input!r}, got {k}; pass at most {n}", op=op.label
-        )
+        raise ArgumentError(f"{op.label}: k must be 0 to {n} for dim {dim} of {input!r}, got {k}; pass at most {n}")
     return (*input.shape[:dim], k, *input.shape[dim + 1 :])
 
 

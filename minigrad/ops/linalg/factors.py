@@ -62,9 +62,7 @@ class Failure(IndexLimits):
         values = self.backend.to_host(copy)[: index.layout.numel].reshape(index.shape)
         *where, k = np.argwhere(self.refused(values))[0].tolist()
         which = f"the matrix{f' {where} of the batch' if where else ''} {self.x!r}"
-        return ArgumentError(
-            f"{self.label}: {which} {self.sentence.format(k)}", op=self.label, batch=tuple(where), position=k
-        )
+        return ArgumentError(f"{self.label}: {which} {self.sentence.format(k)}", batch=tuple(where), position=k)
 
 
 def refusing(steps: Steps, label: str, result: Value, function: ScalarFn, refused: Any, sentence: str) -> Launch:
@@ -96,8 +94,7 @@ def wide_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     shown, one = ", ".join(map(repr, specs)), ", the same for all" if len(specs) > 1 else ""
     remedy = "complex64" if any(spec.dtype.is_complex for spec in specs) else "float32"
     raise DTypeError(
-        f"{op.label}: expected float32, float64 or complex numbers{one}, got {shown}; convert with .to(mg.{remedy})",
-        op=op.label,
+        f"{op.label}: expected float32, float64 or complex numbers{one}, got {shown}; convert with .to(mg.{remedy})"
     )
 
 

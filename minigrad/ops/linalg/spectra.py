@@ -60,8 +60,7 @@ class Phases(IndexLimits):
         """Return the error; it does not depend on the values."""
         return GradientError(
             f"{self.label}: the loss depends on the phases of complex vectors, which are arbitrary, so it has no "
-            "gradient; use a function of the vectors that a phase does not change, such as abs(V)",
-            op=self.label,
+            "gradient; use a function of the vectors that a phase does not change, such as abs(V)"
         )
 
 

@@ -349,7 +349,7 @@ def halved(op: Op, input: Spec, *, dim: int) -> tuple[int, ...]:
     """Return the shape with half of the length along `dim`.  Raises ShapeError for an odd length."""
     if not input.shape or input.shape[dim] % 2:
         raise ShapeError(
-            f"{op.label}: dim {dim} of the input must have an even length, got {input!r}; pass another dim", op=op.label
+            f"{op.label}: dim {dim} of the input must have an even length, got {input!r}; pass another dim"
         )
     return (*input.shape[:dim], input.shape[dim] // 2, *input.shape[dim + 1 :])
 

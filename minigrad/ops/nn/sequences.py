@@ -20,24 +20,7 @@ from minigrad.declare.claims import single_rules
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import floating
 from minigrad.ops.creation import zeros_like
-from minigrad.ops.nn.recurrence import (
-    GRU,
-    GRU_BACK,
-    LSTM,
-    LSTM_BACK,
-    Gradients,
-    Shapes,
-    chosen,
-    gates,
-    gru_state,
-    gru_step,
-    gru_sums,
-    lstm_state,
-    lstm_step,
-    lstm_sums,
-    or_zeros,
-    stacked,
-)
+from minigrad.ops.nn import recurrence as cells
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.joining import cat, stack
@@ -77,7 +60,7 @@ def ask_weight_product(steps: Steps, out: Value, sums: Value, h: Value, hs: Valu
 # ---- LSTM ------------------------------------------------------------------------------------------------------------
 
 
-def _lstm_shapes(op: Op, sums: Spec, weight: Spec, h: Spec, c: Spec) -> Shapes:
+def _lstm_shapes(op: Op, sums: Spec, weight: Spec, h: Spec, c: Spec) -> cells.Shapes:
     shapes = "time, batch, 4*size; 4*size, size; batch, size; batch, size"
     expect_shapes(op.label, MISFIT, shapes, sums=sums, weight=weight, h=h, c=c)
     states = (sums.shape[0], *h.shape)
@@ -89,24 +72,24 @@ def lstm_gradients(g0, g1, g2, weight, h, c, hs, cs, gates, *, asked):
 
     The gradient of a result that was not used is None.
     """
-    kept, dhs = (weight, h, c, hs, cs, gates), or_zeros(g0, hs)
+    kept, dhs = (weight, h, c, hs, cs, gates), cells.or_zeros(g0, hs)
     if g2 is not None or is_grad_enabled() or not are_plain(dhs, g1, *kept):
-        return chosen(asked, lstm_in_tensor_code(dhs, g1, g2, *kept))
-    return chosen(asked, lstm_sequence_backward(dhs, *kept, g1))
+        return cells.chosen(asked, lstm_in_tensor_code(dhs, g1, g2, *kept))
+    return cells.chosen(asked, lstm_sequence_backward(dhs, *kept, g1))
 
 
 def lstm_in_tensor_code(
     dhs: Tensor, dcs: Tensor | None, dgates: Tensor | None, weight: Tensor, h: Tensor, c: Tensor, hs: Tensor,
     cs: Tensor, activated: Tensor,
-) -> Gradients:  # fmt: skip
+) -> cells.Gradients:  # fmt: skip
     """Return the gradients in differentiable tensor code, step by step from the last time."""
     sums = []
     dh = dc = zeros_like(h)
     for t in range(len(hs) - 1, -1, -1):
         dh, dc = dh + dhs[t], dc if dcs is None else dc + dcs[t]
         before = cs[t - 1] if t else c
-        sums.append(lstm_sums(dh, dc, None if dgates is None else dgates[t], before, cs[t], activated[t]))
-        dc = lstm_state(dh, dc, cs[t], activated[t])
+        sums.append(cells.lstm_sums(dh, dc, None if dgates is None else dgates[t], before, cs[t], activated[t]))
+        dc = cells.lstm_state(dh, dc, cs[t], activated[t])
         dh = sums[-1] @ weight
     dsums = stack(sums[::-1])
     return dsums, weight_product(dsums, weight, h, hs), dh, dc
@@ -114,10 +97,10 @@ def lstm_in_tensor_code(
 
 def lstm_one_by_one(sums, weight, h, c, *, batch, flags):
     """Return the results for each sample of a batch, computed step by step."""
-    sums, weight, h, c = stacked((sums, weight, h, c), batch, flags)
+    sums, weight, h, c = cells.stacked((sums, weight, h, c), batch, flags)
     times = []
     for x in sums.unbind(1):
-        h, c, activated = lstm_step(x, h @ weight.mT, c)
+        h, c, activated = cells.lstm_step(x, h @ weight.mT, c)
         times.append((h, c, activated))
     return over_times(times)
 
@@ -143,8 +126,8 @@ def lstm_sequence(steps, hs, cs, gates_out, sums: Tensor, weight: Tensor, h: Ten
     hidden = steps.work(x.shape[1:], x.dtype)
     for t in range(x.shape[0]):
         steps.ask(Product(), hidden, before, turned)
-        outs = [hs.select(0, t), cs.select(0, t), *gates(gates_out.select(0, t), 4)]
-        steps.each(LSTM, outs, *gates(x.select(0, t), 4), *gates(hidden, 4), state)
+        outs = [hs.select(0, t), cs.select(0, t), *cells.gates(gates_out.select(0, t), 4)]
+        steps.each(cells.LSTM, outs, *cells.gates(x.select(0, t), 4), *cells.gates(hidden, 4), state)
         before, state = outs[:2]
 
 
@@ -169,8 +152,8 @@ def lstm_sequence_backward(
             steps.each(ADD, new, old, of_c.select(0, t))
             old, new = new, old
         state = new if t else dc
-        outs, before = [*gates(dsums.select(0, t), 4), state], all_c.select(0, t - 1) if t else first_c
-        steps.each(LSTM_BACK, outs, head, old, before, all_c.select(0, t), *gates(kept.select(0, t), 4))
+        outs, before = [*cells.gates(dsums.select(0, t), 4), state], all_c.select(0, t - 1) if t else first_c
+        steps.each(cells.LSTM_BACK, outs, head, old, before, all_c.select(0, t), *cells.gates(kept.select(0, t), 4))
         old, new = new, old
         if t:
             steps.ask(Product(1, 1), head, dsums.select(0, t), w, of_h.select(0, t - 1))
@@ -181,7 +164,7 @@ def lstm_sequence_backward(
 # ---- GRU: the sums from the state, h @ weight.T + bias, are a result as well, because the gradient reads them --------
 
 
-def _gru_shapes(op: Op, sums: Spec, weight: Spec, bias: Spec, h: Spec) -> Shapes:
+def _gru_shapes(op: Op, sums: Spec, weight: Spec, bias: Spec, h: Spec) -> cells.Shapes:
     shapes = "time, batch, 3*size; 3*size, size; 3*size; batch, size"
     expect_shapes(op.label, MISFIT, shapes, sums=sums, weight=weight, bias=bias, h=h)
     return (sums.shape[0], *h.shape), sums.shape, sums.shape
@@ -189,37 +172,37 @@ def _gru_shapes(op: Op, sums: Spec, weight: Spec, bias: Spec, h: Spec) -> Shapes
 
 def gru_gradients(g0, g1, g2, weight, h, hs, gates, hidden, *, asked):
     """Return the requested gradients of the operands, as `lstm_gradients` does."""
-    kept, dhs = (weight, h, hs, gates, hidden), or_zeros(g0, hs)
+    kept, dhs = (weight, h, hs, gates, hidden), cells.or_zeros(g0, hs)
     if g1 is not None or g2 is not None or is_grad_enabled() or not are_plain(dhs, *kept):
-        return chosen(asked, gru_in_tensor_code(dhs, g1, g2, *kept))
-    return chosen(asked, gru_sequence_backward(dhs, *kept))
+        return cells.chosen(asked, gru_in_tensor_code(dhs, g1, g2, *kept))
+    return cells.chosen(asked, gru_sequence_backward(dhs, *kept))
 
 
 def gru_in_tensor_code(
     dhs: Tensor, dgates: Tensor | None, dhidden: Tensor | None, weight: Tensor, h: Tensor, hs: Tensor,
     activated: Tensor, hidden: Tensor,
-) -> Gradients:  # fmt: skip
+) -> cells.Gradients:  # fmt: skip
     """Return the gradients in differentiable tensor code, step by step from the last time."""
     of_x, of_state = [], []
-    dh = or_zeros(None, h)
+    dh = cells.or_zeros(None, h)
     for t in range(len(hs) - 1, -1, -1):
         dh, before = dh + dhs[t], hs[t - 1] if t else h
-        dx, dstate = gru_sums(dh, None if dgates is None else dgates[t], hidden[t], before, activated[t])
+        dx, dstate = cells.gru_sums(dh, None if dgates is None else dgates[t], hidden[t], before, activated[t])
         dstate = dstate if dhidden is None else dstate + dhidden[t]
         of_x.append(dx)
         of_state.append(dstate)
-        dh = gru_state(dh, activated[t]) + dstate @ weight
+        dh = cells.gru_state(dh, activated[t]) + dstate @ weight
     dhidden = stack(of_state[::-1])
     return stack(of_x[::-1]), weight_product(dhidden, weight, h, hs), sum(dhidden, (0, 1)), dh
 
 
 def gru_one_by_one(sums, weight, bias, h, *, batch, flags):
     """Return the results for each sample of a batch, computed step by step."""
-    sums, weight, bias, h = stacked((sums, weight, bias, h), batch, flags)
+    sums, weight, bias, h = cells.stacked((sums, weight, bias, h), batch, flags)
     times = []
     for x in sums.unbind(1):
         hidden = h @ weight.mT + bias.unsqueeze(1)
-        h, activated = gru_step(x, hidden, h)
+        h, activated = cells.gru_step(x, hidden, h)
         times.append((h, activated, hidden))
     return over_times(times)
 
@@ -246,8 +229,8 @@ def gru_sequence(steps, hs, gates_out, hidden_out, sums: Tensor, weight: Tensor,
     for t in range(x.shape[0]):
         of_state = hidden_out.select(0, t)
         steps.ask(Product(1, 1), of_state, before, turned, added)
-        outs = [hs.select(0, t), *gates(gates_out.select(0, t), 3)]
-        steps.each(GRU, outs, *gates(x.select(0, t), 3), *gates(of_state, 3), before)
+        outs = [hs.select(0, t), *cells.gates(gates_out.select(0, t), 3)]
+        steps.each(cells.GRU, outs, *cells.gates(x.select(0, t), 3), *cells.gates(of_state, 3), before)
         before = outs[0]
 
 
@@ -270,8 +253,10 @@ def gru_sequence_backward(
     steps.copy(head, of_h.select(0, times - 1))
     for t in range(times - 1, -1, -1):
         rest, sums, before = part if t else dh, of_state.select(0, t), all_h.select(0, t - 1) if t else start
-        outs = [*gates(dsums.select(0, t), 3), *gates(sums, 3), rest]
-        steps.each(GRU_BACK, outs, head, gates(read.select(0, t), 3)[2], before, *gates(kept.select(0, t), 3))
+        outs = [*cells.gates(dsums.select(0, t), 3), *cells.gates(sums, 3), rest]
+        steps.each(
+            cells.GRU_BACK, outs, head, cells.gates(read.select(0, t), 3)[2], before, *cells.gates(kept.select(0, t), 3)
+        )
         if t:
             steps.each(ADD, head, part, of_h.select(0, t - 1))
         into = head if t else dh

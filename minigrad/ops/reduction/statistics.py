@@ -45,9 +45,7 @@ def _ranked_shape(op: Op, input: Spec, *, k: int, dim: int, keepdim: bool) -> tu
     """Return the shape of one element per row.  Raises ArgumentError unless there is a k-th element."""
     shape, n = extreme_shape(op, input, dim=dim, keepdim=keepdim), input.shape[dim]
     if not 1 <= k <= n:
-        raise ArgumentError(
-            f"{op.label}: k must be 1 to {n} for dim {dim} of {input!r}, got {k}; pass at most {n}", op=op.label
-        )
+        raise ArgumentError(f"{op.label}: k must be 1 to {n} for dim {dim} of {input!r}, got {k}; pass at most {n}")
     return shape
 
 
