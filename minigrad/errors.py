@@ -9,6 +9,7 @@ sentence; the facts in it (op, shapes, dim, ...) are also attributes, so that a 
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import warnings
@@ -32,7 +33,7 @@ class MinigradError(RuntimeError):
     def __init__(self, message: str = "", **facts: Any) -> None:
         super().__init__(message)
         name, colon, _ = message.partition(": ")
-        if colon and name.replace(".", "").isidentifier():
+        if colon and re.fullmatch(r"[\w. ]+", name):
             facts.setdefault("op", name)
         # The instance dictionary is pickled with the exception, so the facts cross process borders.
         self.__dict__.update(facts)

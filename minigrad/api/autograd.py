@@ -207,8 +207,7 @@ def grad(x: Tensor) -> Tensor | None:
     The class Var defines its own `grad`.
     """
     if hasattr(x, "_grad"):
-        kept: Tensor | None = x._grad
-        return kept
+        return x._grad
     entry = retained.get(x.id)
     return vars(x).get("grad") if entry is None else entry.grad
 

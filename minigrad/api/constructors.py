@@ -111,8 +111,7 @@ def sharing(data: Tensor | Storage, dtype: Any, device: Any) -> Tensor:
             f"Tensor: expected a tensor or a storage of {dtype}, got {describe(x)} on {x.device}; convert it with "
             f".to(mg.{dtype})"
         )
-    y: Tensor = x.view_as(x)
-    return y
+    return x.view_as(x)
 
 
 def constructed(args: Sequence[Any]) -> tuple[Layout, Storage, Any]:

@@ -178,15 +178,13 @@ def represent(x: Tensor) -> str:
 
 def as_html(x: Tensor) -> str:
     """Return the HTML of a tensor for a notebook: its text, and an image if it has many elements."""
-    html: str = defined_above("diagnostics.shown", "tensor_html")(x, represent(x))
-    return html
+    return defined_above("diagnostics.shown", "tensor_html")(x, represent(x))
 
 
 def grads_as_html(grads: GradStore) -> str:
     """Return the HTML of gradients for a notebook: a table with one row per Var."""
     named = {getattr(x, "name", None) or f"Var #{x.id}": g for x, g in grads.items()}
-    html: str = defined_above("diagnostics.shown", "grads_html")(named)
-    return html
+    return defined_above("diagnostics.shown", "grads_html")(named)
 
 
 Tensor.__repr__ = represent  # type: ignore[assignment]

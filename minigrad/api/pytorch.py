@@ -255,8 +255,7 @@ def is_pinned(x: Tensor, device: Any = None) -> bool:
 def view_as(x: Tensor, other: Tensor) -> Tensor:
     """Return a view of x in the shape of `other`; see `view`."""
     expect_tensors("view_as", x, other)
-    y: Tensor = x.view(other.shape)
-    return y
+    return x.view(other.shape)
 
 
 def reshape_as(x: Tensor, other: Tensor) -> Tensor:

@@ -30,8 +30,7 @@ def refusal(name: str, reason: str) -> Op:
 def barred(x: Tensor, parents: Iterable[Any], name: str, reason: str) -> Tensor:
     """Return the same values, as if an op without a derivative had computed them from `parents`."""
     if isinstance(x, Tracer):
-        twin: Tensor = rewrapped(x, lambda inner: barred(inner, parents, name, reason))
-        return twin
+        return rewrapped(x, lambda inner: barred(inner, parents, name, reason))
     edges = tuple([parent for parent in parents if parent is not None])
     spec = Spec(x.layout, x.dtype)
     plan = CallPlan(backend_of(x.device), x.device, (spec,) * len(edges), None, spec)
@@ -67,8 +66,7 @@ def rewrapped(x: Any, change: Callable[[Tensor], Tensor]) -> Any:
 def alias(x: Tensor) -> Tensor:
     """Return the same values under a new node.  If x has no node, the new node has no parent."""
     if isinstance(x, Tracer):
-        twin: Tensor = rewrapped(x, alias)
-        return twin
+        return rewrapped(x, alias)
     parent: Any = x.op if x.op is not None else x if x.is_variable else None
     node = BackpropOp(ALIAS, make_plan(ALIAS, (x,), {}), {}, (parent,), parent is not None, ())
     return Tensor(x.storage, x.layout, node)

@@ -204,8 +204,7 @@ class FunctionNode(BackpropOp):
         call: Any = self.op
         again = copy.copy(ctx)
         again._kept = tuple([None if at is None else saved[at] for at in call.positions])
-        result: list[Tensor | None] = call.call_back(again, heads, saved, call.placeholders, asked)
-        return result
+        return call.call_back(again, heads, saved, call.placeholders, asked)
 
     def guarded_back(self, heads: Any, saved: Sequence[Tensor], asked: tuple[bool, ...]) -> list[Tensor | None]:
         """Call backward in a graph that is recorded; a result with a wrong derivative becomes a barrier."""

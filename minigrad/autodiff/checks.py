@@ -36,8 +36,7 @@ class GradientEdge(NamedTuple):
         """Return the leaf, or a tensor without elements of its own whose gradient flows to this edge."""
         target = self.node._node
         if not isinstance(target, BackpropOp):
-            leaf: Tensor = target
-            return leaf
+            return target
         spec = target.plan.outs[self.output_nr]
         memory = expand(zeros((), dtype=spec.dtype, device=target.plan.device), shape=tuple(spec.shape))
         return Tensor(memory.storage, memory.layout, target if target.ids is None else Output(target, self.output_nr))

@@ -20,8 +20,7 @@ from minigrad.runtime.tensor import Tensor
 
 def conjugated(g: Tensor) -> Tensor:
     """Return a gradient in the other convention: the conjugate if it is complex, otherwise the gradient itself."""
-    result: Tensor = conj_physical(g) if g.dtype.is_complex else g
-    return result
+    return conj_physical(g) if g.dtype.is_complex else g
 
 
 def all_conjugated(gradients: Iterable[Tensor | None]) -> list[Tensor | None]:

@@ -156,8 +156,7 @@ def diagonal_part(call: TangentCall, k: int, i: int) -> Tensor | None:
     g = as_result(call, call.tangents[k], y)
     others = {j: call.results[j] for j in rule.gradients}
     heads = [g if j == i else zeros_of(other.shape, other) if call.op.zeros else None for j, other in others.items()]
-    part: Tensor = rule.fn(*heads, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k))
-    return part
+    return rule.fn(*heads, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k))
 
 
 def by_transposing(call: TangentCall, left: set[int]) -> tuple[set[int], Tangents]:
@@ -232,8 +231,7 @@ def pulled_back(call: TangentCall, k: int, heads: Sequence[Tensor | None]) -> Te
         raise GradientError(
             f"{call.op.label}: the VJP rule for {call.op.operands[k]!r} does not use its argument g in recorded ops, "
             "so no JVP rule can be derived from this VJP rule; remove detach() and no_grad() from it, or declare "
-            "jvp=",
-            op=call.op.label,
+            "jvp="
         )
     return None
 
@@ -332,9 +330,7 @@ class DualTransform(ReplacingTransform):
         return (y.primal, y.tangent) if isinstance(y, Dual) and y.transform is self else (y, None)
 
     def detached(self, x: Any) -> Tensor:
-        result: Tensor = x.primal.detach()
-        return result
+        return x.primal.detach()
 
     def elements(self, x: Any) -> Tensor:
-        result: Tensor = x.primal
-        return result
+        return x.primal

@@ -62,8 +62,7 @@ class ReplacingTransform(Transform):
 
     def layout_of(self, x: Any) -> Layout:
         """Return the layout of x."""
-        layout: Layout = getattr(x, self.inside).layout
-        return layout
+        return getattr(x, self.inside).layout
 
 
 def refused(transform: ReplacingTransform, x: Any) -> str:

@@ -84,8 +84,7 @@ class TangentCall:
         if rule is None:
             raise GradientError(
                 f"{self.op.label}: this op is not differentiable with respect to its operand {self.op.operands[k]!r}, "
-                "so it has no tangent; pass x.detach() for this operand if no derivative is needed",
-                op=self.op.label,
+                "so it has no tangent; pass x.detach() for this operand if no derivative is needed"
             )
         return rule
 
@@ -126,8 +125,7 @@ def as_parts(call: TangentCall, result: Any) -> Tangents:
         got = f"{len(parts)} tangents" if isinstance(parts, tuple) else describe(parts)
         raise GradientError(
             f"{call.op.label}: the JVP rule must return a tuple of {len(call.results)} tangents, one per result, got "
-            f"{got}; return one tangent per result",
-            op=call.op.label,
+            f"{got}; return one tangent per result"
         )
     return parts
 
@@ -151,8 +149,7 @@ def as_result(call: TangentCall, part: Any, y: Tensor) -> Tensor | None:
         raise error(
             f"{call.op.label}: the JVP rule must return a tangent with the shape, dtype and device of the result "
             f"{describe(y)}{f' on {y.device}' if where else ''}, got {describe(part)}{where}; reshape, convert or "
-            "move the tangent",
-            op=call.op.label,
+            "move the tangent"
         )
     result: Tensor = part if part.shape == y.shape else expand(part, shape=y.shape)
     return result if result.dtype is y.dtype else cast_to(result, y.dtype)
@@ -170,8 +167,7 @@ def plus(total: Tensor | None, part: Tensor | None) -> Tensor | None:
     """Return the sum of two contributions; None counts as zero."""
     if total is None or part is None:
         return part if total is None else total
-    both: Tensor = add(total, part)
-    return both
+    return add(total, part)
 
 
 def check_tangent(call: TangentCall, k: int) -> None:
@@ -181,19 +177,16 @@ def check_tangent(call: TangentCall, k: int) -> None:
     if not x.dtype.is_inexact:
         raise GradientError(
             f"{call.op.label}: only operands with a floating dtype can have a tangent, got the tangent {describe(t)} "
-            f"for {describe(x)}; convert the operand with .to(mg.float32)",
-            op=call.op.label,
+            f"for {describe(x)}; convert the operand with .to(mg.float32)"
         )
     error = ShapeError if t.shape != x.shape else DTypeError if t.dtype is not x.dtype else None
     if error is not None:
         raise error(
             f"{call.op.label}: the tangent must have the shape and dtype of the operand {describe(x)}, got "
-            f"{describe(t)}; return mg.zeros_like(x), for example",
-            op=call.op.label,
+            f"{describe(t)}; return mg.zeros_like(x), for example"
         )
     if t.device is not x.device:
         raise DeviceError(
             f"{call.op.label}: the tangent must be on {x.device} like the operand {describe(x)}, got {describe(t)} on "
-            f"{t.device}; move it with .to('{x.device}')",
-            op=call.op.label,
+            f"{t.device}; move it with .to('{x.device}')"
         )

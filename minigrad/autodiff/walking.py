@@ -71,13 +71,11 @@ class Node:
 
     def register_hook(self, hook: Hook) -> HookHandle:
         """Call `hook(gradients of the operands, gradients of the results)` after the rules of this node."""
-        handle: HookHandle = self._node.register_hook(hook)
-        return handle
+        return self._node.register_hook(hook)
 
     def register_prehook(self, hook: Hook) -> HookHandle:
         """Call `hook(gradients of the results)` before the rules of this node; a returned tuple replaces them."""
-        handle: HookHandle = self._node.register_prehook(hook)
-        return handle
+        return self._node.register_prehook(hook)
 
     def __call__(self, *gradients: Any) -> Any:
         """Return the gradients of the operands, given one gradient per result."""

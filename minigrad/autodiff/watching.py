@@ -34,8 +34,7 @@ def watched(
     """
     partial = without_writing(node.op, rule, k, fn, heads, saved, facts)
     check_partial(node, who(node.op, rule, k), k, partial)
-    result: Tensor = partial
-    return result
+    return partial
 
 
 def watched_joint(

@@ -27,8 +27,7 @@ def code_object(text: str, title: str, readable: bool = False) -> CodeType:
 def defined(name: str, text: str, names: dict[str, Any], title: str = "", readable: bool = False) -> Callable[..., Any]:
     """Return the function `name` that a text defines; `names` become its globals."""
     exec(code_object(text, title or name, readable), names)
-    function: Callable[..., Any] = names[name]
-    return function
+    return names[name]
 
 
 # ---- functions whose text is written at their first call -------------------------------------------------------------

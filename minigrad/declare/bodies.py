@@ -63,8 +63,7 @@ def fast_path(
             first = [f"if {changed}:", f"    return {HIDDEN}otherwise({arguments})"]
         return fast_body(op, signature, first, out, values)
 
-    function: Callable[..., Any] = write_function(op.name, parameters, make)
-    return function
+    return write_function(op.name, parameters, make)
 
 
 def fast_signature(op: Op, defaults: Mapping[str, Any], front: str) -> Signature:

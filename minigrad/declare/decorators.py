@@ -296,6 +296,8 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
 
     The body receives the backend, a Spec for each result, and then the public arguments, with Specs instead of the
     operands.  The body returns a launch of the backend.  Operands are the parameters that are annotated as tensors.
+    A body that is composed of requests has the parameter `steps` instead of the backend.  It receives a `Steps`, to
+    which it adds the requests, and Values instead of Specs, and it may return nothing.
     The parameters `vjp`, `linear`, `jvp` and `batch` are those of `elementwise`, without "derived".
 
     dtype: Function of (op, specs, **params) that returns the dtype of the result.
@@ -332,6 +334,8 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
             op.joint = None if joint is None else read_joint(op, joint)
             op.dtype_rule, op.shape_rule = rules.checked_dtype(signature.conditions, dtype), shape
             op.prepare = forms.by_name(function, signature, 1 + len(outputs))
+            if parameters_of(function)[0].name == "steps":
+                op.prepare = forms.over_steps(op.prepare, len(outputs))
             claim(op, linear, jvp, batch)
             op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
 

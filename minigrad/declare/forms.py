@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.launch import Launch
+from minigrad.backends.steps import Steps
 from minigrad.core.dtype import DType, as_dtype, default_float, expect_no_loss
 from minigrad.core.formats import format_of, layout_in, preserve_format
 from minigrad.core.op import Op
@@ -102,9 +104,7 @@ def tensor_list(op: Op, tensors: Any) -> tuple[Tensor, ...]:
     if like is not None and all(isinstance(x, (Tensor, np.ndarray)) for x in items):
         return tuple([x if isinstance(x, Tensor) else weak_number(op, x, like.dtype, like) for x in items])
     shown = ", ".join(describe(x) for x in items) or "nothing"
-    raise ArgumentError(
-        f"{op.label}: expected a list of at least one tensor, got {shown}; pass [x], for example", op=op.label
-    )
+    raise ArgumentError(f"{op.label}: expected a list of at least one tensor, got {shown}; pass [x], for example")
 
 
 # ---- dtypes ---------------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def expect_lossless(label: str, x: Tensor, dtype: DType) -> None:
     try:
         expect_no_loss(x.dtype, dtype)
     except DTypeError as error:
-        raise DTypeError(f"{label}: got {describe(x)}; {error}", op=label) from None
+        raise DTypeError(f"{label}: got {describe(x)}; {error}") from None
 
 
 def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any = None) -> Any:
@@ -141,7 +141,7 @@ def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any =
 def expect_agreement(label: str, dtype: Any, out: Any) -> None:
     """Raise DTypeError if a call has both a dtype and `out`, and they differ."""
     if dtype is not None and isinstance(out, Tensor) and out.dtype is not as_dtype(dtype):
-        raise DTypeError(f"{label}: dtype is {as_dtype(dtype)}, and out is {describe(out)}; omit dtype", op=label)
+        raise DTypeError(f"{label}: dtype is {as_dtype(dtype)}, and out is {describe(out)}; omit dtype")
 
 
 def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:
@@ -155,8 +155,7 @@ def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:
         wanted = as_dtype(dtype)
         if not wanted.is_inexact:
             raise DTypeError(
-                f"{label}: dtype must be a floating dtype, got {wanted} for {describe(x)}; pass dtype=mg.float32",
-                op=label,
+                f"{label}: dtype must be a floating dtype, got {wanted} for {describe(x)}; pass dtype=mg.float32"
             )
         expect_lossless(label, x, wanted)
         return x.to(wanted)
@@ -173,8 +172,7 @@ def in_its_memory(op: Op, input: Any, *rest: Any) -> Any:
         return op.public(input, *parameters, out=out)  # type: ignore[misc]
     if out is not None and out is not input:
         raise ArgumentError(
-            f"{op.label}: with inplace=True, out must be None or input, got another tensor; omit inplace or out",
-            op=op.label,
+            f"{op.label}: with inplace=True, out must be None or input, got another tensor; omit inplace or out"
         )
     expect_tensors(op.label, input)
     return getattr(input, f"{op.name}_")(*parameters)
@@ -240,8 +238,7 @@ def handed_on(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
     call plan directly, whereas `apply` must first convert its parameters to a key.
     """
     if x.__class__ not in PLAIN:
-        result: Tensor = apply(op, (x,), params)
-        return result
+        return apply(op, (x,), params)
     key = (x.layout, x.dtype, x.device, *params.values())
     return run_one(op, op.plans.get(key) or plan_for(op, (x,), params, key), x)
 
@@ -258,6 +255,22 @@ def by_name(function: FunctionType, signature: Signature, head: int) -> Callable
     if signature.many:
         return lambda *specs, **params: function(*specs[:head], **{signature.many: specs[head:]}, **params)
     return lambda *specs, **params: function(*specs[:head], **dict(zip(operands, specs[head:])), **params)
+
+
+def over_steps(body: Callable[..., Any], results: int) -> Callable[..., Any]:
+    """Return a body that adds requests to a `Steps` as a function of the backend and of Specs, which returns a launch.
+
+    The body receives Values instead of Specs.  It returns None, or the launch of its steps with the limits of an error.
+    """
+
+    def prepare(backend: Any, *specs: Any, **params: Any) -> Launch:
+        outs, operands = specs[:results], specs[results:]
+        steps = Steps(backend, outs, tuple([x for x in operands if x is not None]))
+        values = iter(steps.operands)
+        launch = body(steps, *steps.outs, *[None if x is None else next(values) for x in operands], **params)
+        return steps.launch if launch is None else launch
+
+    return prepare
 
 
 def by_operands(op: Op, public: Callable[..., Any]) -> Callable[..., Any]:

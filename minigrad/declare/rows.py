@@ -318,8 +318,7 @@ def shape_rule(lines: Names, kinds: tuple[bool, ...]) -> Body:
             if spec.shape != whole[-1:]:
                 raise ShapeError(
                     f"{op.label}: {spec!r} must have one element per column of {rows[0]!r}, the length of its last "
-                    "dim; pass a vector of this length",
-                    op=op.label,
+                    "dim; pass a vector of this length"
                 )
         shapes = tuple(whole[-1:] if line else whole for line in kinds)
         return shapes if len(shapes) > 1 else shapes[0]
@@ -332,8 +331,7 @@ def pick_shape(op: Op, x: Spec, target: Spec, *, ignore: int, reduction: str) ->
     if not x.shape or target.shape != x.shape[:-1]:
         raise ShapeError(
             f"{op.label}: target must have one class per row of {x!r}, got {target!r}; reshape target to the shape of "
-            "input without its last dim",
-            op=op.label,
+            "input without its last dim"
         )
     return target.shape if reduction == "none" else ()
 
@@ -341,7 +339,5 @@ def pick_shape(op: Op, x: Spec, target: Spec, *, ignore: int, reduction: str) ->
 def pick_back_shape(op: Op, g: Spec, x: Spec, target: Spec, *, ignore: int, reduction: str) -> tuple[int, ...]:
     """Return the shape of x.  Raises ShapeError unless `g` has the shape of the loss."""
     if g.shape != pick_shape(op, x, target, ignore=ignore, reduction=reduction):
-        raise ShapeError(
-            f"{op.label}: {g!r} must have the shape of the loss of {x!r}; pass a gradient of this shape", op=op.label
-        )
+        raise ShapeError(f"{op.label}: {g!r} must have the shape of the loss of {x!r}; pass a gradient of this shape")
     return x.shape

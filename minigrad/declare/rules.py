@@ -33,7 +33,7 @@ def common(specs: Sequence[Spec]) -> DType:
 
 def refuse(op: Op, specs: Sequence[Spec], right: str) -> DTypeError:
     """Return the DTypeError of a dtype rule; `right` is the end of its message, which states the requirement."""
-    return DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; {right}", op=op.label)
+    return DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; {right}")
 
 
 def checked_dtype(conditions: Sequence[tuple[str, Condition]], dtype: Callable[..., Any]) -> Callable[..., Any]:
@@ -231,9 +231,7 @@ def same_shape(op: Op, x: Spec, /, *others: Spec, **params: Any) -> tuple[int, .
     """Return the shape of the operands.  Raises ShapeError if they differ in shape."""
     for other in others:
         if other.shape != x.shape:
-            raise ShapeError(
-                f"{op.label}: {x!r} and {other!r} must have the same shape; reshape or expand one of them", op=op.label
-            )
+            raise ShapeError(f"{op.label}: {x!r} and {other!r} must have the same shape; reshape or expand one of them")
     return x.shape
 
 

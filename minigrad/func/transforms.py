@@ -126,8 +126,7 @@ class Pullback:
         for y, g in zip(self.outputs, leaves):
             if isinstance(y, Tensor):
                 check_like("vjp", "cotangent", g, "output", y)
-        result: tuple[Any, ...] = self.inputs.nested(self.pull(leaves))
-        return result
+        return self.inputs.nested(self.pull(leaves))
 
     def pull(self, cotangents: Sequence[Any]) -> list[Tensor]:
         """Return the cotangents of the tensors among the primals, from one cotangent per leaf of the output."""

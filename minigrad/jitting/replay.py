@@ -137,8 +137,7 @@ def gradient(x: Any, made: Made, source: Source, array: Any) -> Tensor:
 
 def elements_of(storage: Storage) -> NDArray[np.generic]:
     """Return the elements of a storage; on a host device, memory is shared."""
-    array: NDArray[np.generic] = backend_of(storage.device).to_host(storage)
-    return array
+    return backend_of(storage.device).to_host(storage)
 
 
 def store_elements(storage: Storage, elements: NDArray[np.generic]) -> None:

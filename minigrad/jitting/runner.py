@@ -283,5 +283,4 @@ class Table:
              team_code, holds_gil, round(STALL * 1e9) if settings.parallel_threshold else NEVER], np.int64,
         )  # fmt: skip
         self.kept.append(head)
-        made: Callable[..., int] = maker()(ctypes.addressof(runner()), head.ctypes.data, None)
-        return made
+        return maker()(ctypes.addressof(runner()), head.ctypes.data, None)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.backends.host import without_waiting
-from minigrad.backends.steps import Steps
 from minigrad.core.device import Device, as_device
 from minigrad.core.dtype import DType, as_dtype, bool_, expect_no_loss
 from minigrad.core.formats import CHANNELS_LAST, format_of, layout_in
@@ -213,21 +212,19 @@ def _arranged_back(g: Tensor, to: Ints, sizes: Ints, order: Ints, spread: Ints) 
         input, (batch, *sizes), (0, *[d + 1 for d in order]), (batch, *shape), tuple([d + 1 for d in spread])
     ),
 )  # fmt: skip
-def rearranged(backend, out, input: Tensor, *, sizes, order, shape, spread):
+def rearranged(steps, out, input: Tensor, *, sizes, order, shape, spread):
     """Return a copy of the input, seen with `sizes`, expanded along `spread`, with permuted dims, in another shape.
 
     Gradient: g, with its elements in the old order, and summed over the dims in `spread`.
     """
-    steps = Steps(backend, (out,), (input,))
-    (result,), (source,) = steps.outs, steps.operands
+    (source,) = steps.operands
     narrow = tuple([1 if d in spread else n for d, n in enumerate(sizes)])
     seen = source.layout.reshape(narrow)
     if seen is None:
         source = steps.dense(source)
         seen = source.layout.view(narrow)
     moved = source.seen(seen.expand(sizes).permute(order))
-    steps.copy(result.seen(out.layout.view(moved.shape)), moved)
-    return steps.launch
+    steps.copy(out.seen(out.layout.view(moved.shape)), moved)
 
 
 REARRANGED = rearranged.op  # type: ignore[attr-defined]

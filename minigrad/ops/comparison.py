@@ -10,6 +10,7 @@ from minigrad.core.dtype import as_dtype
 from minigrad.core.roles import Flag, Number
 from minigrad.declare.decorators import composed, public, reduction
 from minigrad.declare.rules import logical
+from minigrad.kernels.scalar import formula
 from minigrad.ops.casting import to
 from minigrad.ops.creation import from_numpy, tensor
 from minigrad.ops.reduction.sums import all, both
@@ -56,13 +57,11 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return bool(host_element(result) if result.__class__ in PLAIN else result.item())
 
 
-def alike(a, b):
-    """Return whether two numbers are equal."""
-    return a == b
+ALIKE = formula("alike(a, b)", "a == b")
 
 
 @reduction(
-    dtype=logical, identity="one", combine=both, map=alike, namespace=(), label="equal"
+    dtype=logical, identity="one", combine=both, map=ALIKE, namespace=(), label="equal"
 )  # fmt: skip
 def all_equal(acc, x):
     """Return whether the elements of two tensors of one dtype are equal."""

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import backend_of
-from minigrad.backends.steps import Steps
 from minigrad.config import settings
 from minigrad.core.device import CPU, as_device, default_device
 from minigrad.core.dtype import BY_NUMPY, DType, as_dtype, bool_, default_float, fit_number, float64, inferred, int64
@@ -403,13 +402,10 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
         value.reshape(batch, 1, 1) * eye(rows, columns, dtype=value.dtype, device=value.device)
     ),
 )  # fmt: skip
-def unit_matrix(backend, out, value, *, rows: Size, columns: Size):
+def unit_matrix(steps, out, value, *, rows: Size, columns: Size):
     """Return a matrix with a scalar on the diagonal, and zeros elsewhere; `eye` calls this op with 1.
 
     Gradient: the sum of the diagonal of g.
     """
-    steps = Steps(backend, (out,), (value,))
-    matrix = steps.outs[0]
-    steps.fill(matrix, 0)
-    steps.copy(matrix.seen(out.layout.diagonal()), steps.operands[0])
-    return steps.launch
+    steps.fill(out, 0)
+    steps.copy(out.seen(out.layout.diagonal()), value)

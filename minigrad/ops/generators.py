@@ -271,8 +271,7 @@ class Draw:
         drawn = draw(self.state(shape), self.limits, kind=self.kind, shape=shape, dtype=self.dtype)
         for transform in stack.transforms:
             drawn = transform.drawn(drawn)
-        result: Tensor = drawn
-        return result
+        return drawn
 
     def later(self) -> Tensor:
         """Return the recipe of a public function: the draw with a plan, unless only one call can use it."""

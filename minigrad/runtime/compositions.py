@@ -157,8 +157,7 @@ class Compositions(dict[Any, "Composition"]):
         self.failures, self.steady = 0, True
 
     def __missing__(self, key: Any) -> Composition:
-        entry: Composition = keep(self, key, Composition())
-        return entry
+        return keep(self, key, Composition())
 
     @property
     def plans(self) -> Compositions:

@@ -174,8 +174,7 @@ def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None)
 
 def host_array(x: Tensor) -> Any:
     """Return the elements as a NumPy array in the logical dtype; for a host device, it shares their memory."""
-    values: Any = backend_of(x.device).array(x.storage, x.layout)
-    return values
+    return backend_of(x.device).array(x.storage, x.layout)
 
 
 def wide(array: Any) -> Any:

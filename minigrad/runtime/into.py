@@ -198,8 +198,7 @@ def expect_tuple(label: str, results: Sequence[Any], out: Any) -> tuple[Any, ...
     if not isinstance(out, (tuple, list)) or len(out) != len(results):
         raise errors.ArgumentError(
             f"{label}: out must be a tuple of {len(results)} tensors, got {describe(out)}; allocate one tensor per "
-            "result",
-            op=label,
+            "result"
         )
     return tuple(out)
 
@@ -211,8 +210,7 @@ def expect_separate(label: str, out: Sequence[Tensor]) -> None:
             if share_elements(position, other):
                 raise errors.StorageError(
                     f"{label}: the tensors in out must not share memory, got {describe(other)} and "
-                    f"{describe(position)}, which do; allocate one tensor per result",
-                    op=label,
+                    f"{describe(position)}, which do; allocate one tensor per result"
                 )
 
 
@@ -220,8 +218,7 @@ def expect_position(label: str, result: Tensor, out: Any, operands: tuple[Any, .
     """Raise an error unless a result fits `out`, which is resized if it is not an operand, and may be written there."""
     if not isinstance(result, Tensor):
         raise errors.DeclarationError(
-            f"{label}: with out, the composed function must return a tensor, got {describe(result)}; omit out",
-            op=label,
+            f"{label}: with out, the composed function must return a tensor, got {describe(result)}; omit out"
         )
     resized(label, result, out, operands)
     expect_result(label, result, out, result.device)
@@ -268,8 +265,7 @@ def expect_result(label: str, result: Any, out: Any, device: Any, position: str 
     """
     if not isinstance(out, Tensor):
         raise errors.DTypeError(
-            f"{label}: out must be a tensor, got {describe(out)}; pass mg.empty(...) of the shape of the result",
-            op=label,
+            f"{label}: out must be a tensor, got {describe(out)}; pass mg.empty(...) of the shape of the result"
         )
     shown = Spec(result.layout, result.dtype)
     exact = label in EXACT and not (label in ("all", "any") and out.dtype is uint8)  # uint8 is PyTorch's old mask
@@ -286,14 +282,12 @@ def expect_result(label: str, result: Any, out: Any, device: Any, position: str 
             needed = f"{label} does not convert its result" if exact and what == "dtypes" else needed
             raise error(
                 f"{label}: the result is {shown!r}, {position} is {describe(out)}; {needed}, so pass "
-                f"{position}=mg.empty({shown.shape}, dtype=mg.{shown.dtype})",
-                op=label, result=shown, what=what, needed=needed,
+                f"{position}=mg.empty({shown.shape}, dtype=mg.{shown.dtype})", result=shown, what=what, needed=needed,
             )  # fmt: skip
     if out.device is not device:
         raise errors.DeviceError(
             f"{label}: out must be on the device {device} of the operands, got {describe(out)} on {out.device}; "
-            "allocate out on this device",
-            op=label,
+            "allocate out on this device"
         )
 
 
@@ -383,8 +377,7 @@ def begin_writes(op: Op, operands: tuple[Any, ...]) -> None:
     if repeating():
         raise errors.GradientError(
             f"{op.label}: this op writes into {', '.join(op.writes)}, so a checkpoint, which runs the function again, "
-            f"would write twice; call {op.label} outside the checkpoint",
-            op=op.label,
+            f"would write twice; call {op.label} outside the checkpoint"
         )
     for k, x in enumerate(operands):
         if op.operands[k] not in op.writes:
@@ -393,8 +386,7 @@ def begin_writes(op: Op, operands: tuple[Any, ...]) -> None:
         if mode.enabled and current(x) is not None:
             raise errors.GradientError(
                 f"{op.label}: this op cannot write into {describe(x)}, because gradients flow through it; pass "
-                "x.detach()",
-                op=op.label,
+                "x.detach()"
             )
         expect_apart(op.label, x, [*operands[:k], *operands[k + 1 :]])
     for x in written(op, operands) if observed.writing else ():
@@ -407,8 +399,7 @@ def expect_apart(label: str, x: Tensor, others: Sequence[Tensor]) -> None:
         if not isinstance(other, Tracer) and share_elements(other, x):
             raise errors.StorageError(
                 f"{label}: an operand that is written must not share memory with another operand, got {describe(x)} "
-                f"and {describe(other)}; clone() one of them",
-                op=label,
+                f"and {describe(other)}; clone() one of them"
             )
 
 
@@ -440,8 +431,7 @@ def write_operands(op: Op, operands: dict[str, Tensor], values: dict[str, Tensor
         elif isinstance(value, Tracer):
             raise errors.GradientError(
                 f"{op.label}: {name}, {describe(x)}, must differ for each sample inside a transform, but one tensor "
-                f"was passed; pass a batched tensor, or call {op.label} without this operand",
-                op=op.label,
+                f"was passed; pass a batched tensor, or call {op.label} without this operand"
             )
         else:
             check_writable(op.label, x, (value,))

@@ -105,20 +105,17 @@ def check_row(label: str, row: Row, written: int) -> None:
     for k, x in enumerate(row):
         if x.layout.shape != row[0].layout.shape:
             raise ShapeError(
-                f"{label}: tensors of a row must have equal shapes, got {', '.join(map(describe, row))}; reshape them",
-                op=label,
+                f"{label}: tensors of a row must have equal shapes, got {', '.join(map(describe, row))}; reshape them"
             )
         if x.dtype.is_complex is not row[0].dtype.is_complex:
             raise DTypeError(
                 f"{label}: the tensors of a row must be all real or all complex, got {', '.join(map(describe, row))}; "
-                "pass mg.view_as_real of the complex tensors",
-                op=label,
+                "pass mg.view_as_real of the complex tensors"
             )
         if x.device is not row[0].device:
             raise DeviceError(
                 f"{label}: all tensors of a row must be on one device, got {describe(row[0])} on {row[0].device} and "
-                f"{describe(x)} on {x.device}; move one with .to({str(row[0].device)!r})",
-                op=label,
+                f"{describe(x)} on {x.device}; move one with .to({str(row[0].device)!r})"
             )
         if k < written:
             check_writable(label, x)
@@ -126,8 +123,7 @@ def check_row(label: str, row: Row, written: int) -> None:
                 if share_elements(other, x):
                     raise StorageError(
                         f"{label}: the tensors that are written must not share memory, got {describe(other)} and "
-                        f"{describe(x)}, which do; pass separate tensors",
-                        op=label,
+                        f"{describe(x)}, which do; pass separate tensors"
                     )
 
 

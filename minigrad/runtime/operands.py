@@ -113,9 +113,7 @@ def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
         return tuple([Tensor(*store(x, None, None)) for x in operands])
     if like is None:
         shown = ", ".join(describe(x) for x in operands)
-        raise DTypeError(
-            f"{op.label}: at least one operand must be a tensor, got {shown}; wrap data in mg.tensor(...)", op=op.label
-        )
+        raise DTypeError(f"{op.label}: at least one operand must be a tensor, got {shown}; wrap data in mg.tensor(...)")
     if op.kind == "kernel" and op.signature is not None:
         expect_arrays(op, operands)
     dtype = like.dtype
@@ -135,9 +133,7 @@ def no_tensor(op: Op, x: Any, operands: Sequence[Any]) -> DTypeError:
     """Return the error for an operand that is not a tensor."""
     others = [describe(each) for each in operands if isinstance(each, Tensor)]
     shown = f" next to {' and '.join(others)}" if others else ""
-    return DTypeError(
-        f"{op.label}: expected a tensor{shown}, got {describe(x)}; wrap data in mg.tensor(...)", op=op.label
-    )
+    return DTypeError(f"{op.label}: expected a tensor{shown}, got {describe(x)}; wrap data in mg.tensor(...)")
 
 
 def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
@@ -201,14 +197,13 @@ def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
     if not isinstance(x, (bool, int, float, complex)):
         raise DTypeError(
             f"{op.label}: an operand next to {describe(like)} must be a tensor or a number, got {describe(x)}; wrap "
-            "data in mg.tensor(...)",
-            op=op.label,
+            "data in mg.tensor(...)"
         )
     exact = isinstance(x, complex) and op.name == "float_power"  # it computes in complex128
     try:
         return number(x, complex128 if exact else promote_number(dtype, x), like.device)
     except DTypeError as error:
-        raise DTypeError(f"{op.label}: next to {describe(like)}, {error}", op=op.label) from None
+        raise DTypeError(f"{op.label}: next to {describe(like)}, {error}") from None
 
 
 # ---- parameters -----------------------------------------------------------------------------------------------------
@@ -274,7 +269,7 @@ def canonical(op: Op, operands: tuple[Tensor, ...], params: Mapping[str, Any]) -
         if role.read is not AS_IT_COMES:
             result[name] = role.read(result[name], op.label, name, operands)
     if wrong := unhashable(result):
-        raise ArgumentError(f"{op.label}: {wrong}, but numbers were expected", op=op.label)
+        raise ArgumentError(f"{op.label}: {wrong}, but numbers were expected")
     return result
 
 

@@ -95,8 +95,7 @@ def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], fres
         if x.device is not device:
             raise DeviceError(
                 f"{op.label}: the operands are {' and '.join(f'{describe(t)} on {t.device}' for t in operands)}; "
-                f"move one with .to({str(device)!r})",
-                op=op.label,
+                f"move one with .to({str(device)!r})"
             )
     specs = tuple(Spec(x.layout, x.dtype) for x in operands)
     backend = backend_of(device)

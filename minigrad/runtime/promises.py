@@ -31,15 +31,14 @@ def dtypes_of(op: Op, specs: tuple[Spec, ...], params: Any) -> Any:
     if not op.complex and any(spec.dtype.is_complex for spec in specs):
         raise DTypeError(
             f"{op.label}: got {', '.join(map(repr, specs))}; expected real operands, because this op is not defined "
-            "for complex numbers; pass x.abs(), x.real or x.imag",
-            op=op.label,
+            "for complex numbers; pass x.abs(), x.real or x.imag"
         )
     try:
         return op.dtype_rule(op, specs, **params)  # type: ignore[misc]
     except DTypeError as error:
         if str(error).startswith(op.label):
             raise
-        raise DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; {error}", op=op.label) from None
+        raise DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; {error}") from None
 
 
 def result_specs(op: Op, dtypes: Any, shapes: Any) -> list[Spec]:
@@ -90,7 +89,7 @@ def expect_complex(
     try:
         complexes = complex_results(scalar, compute)
     except DTypeError as error:
-        raise DTypeError(f"{op.label}: got {', '.join(map(repr, operands))}; {error}", op=op.label) from None
+        raise DTypeError(f"{op.label}: got {', '.join(map(repr, operands))}; {error}") from None
     if any(lost and not (dtype.is_complex or dtype.kind == "bool") for lost, dtype in zip(complexes, dtypes)):
         raise broken(op, "its dtype rule", ", ".join(map(str, dtypes)), "a complex dtype for a complex result")
 
@@ -102,8 +101,7 @@ def expect_complex_reduction(
     if {"lowest", "highest"}.intersection(reducer.identities):
         raise DTypeError(
             f"{op.label}: got {', '.join(map(repr, operands))}; expected real operands, because complex numbers have "
-            "no order; pass x.abs(), x.real or x.imag",
-            op=op.label,
+            "no order; pass x.abs(), x.real or x.imag"
         )
     expect_complex(op, reducer.scalar, compute, (as_dtype(compute),) * reducer.accumulators, operands)
     if reducer.finish is not None:

@@ -231,8 +231,7 @@ def transform_of(op: Op, operands: tuple[Tensor, ...]) -> Transform | None:
             if not transform.alive:
                 raise GradientError(
                     f"{op.label}: {describe(x)} belongs to a transform that has ended; return the tensor from the "
-                    "transformed function instead of storing it elsewhere",
-                    op=op.label,
+                    "transformed function instead of storing it elsewhere"
                 )
             if result is None or transform.depth > result.depth:
                 result = transform
@@ -248,8 +247,7 @@ def through(
     if op.writes:
         raise GradientError(
             f"{op.label}: this op writes into {', '.join(op.writes)}, which has no memory inside a transform; call "
-            f"{op.label} outside the transform",
-            op=op.label,
+            f"{op.label} outside the transform"
         )
     return called_by(transform, op, operands, canonical(op, operands, params) if params else params)
 
@@ -266,6 +264,4 @@ def called_by(transform: Transform, op: Op, operands: tuple[Tensor, ...], params
 
 def no_way_out(op: Op) -> GradientError:
     """Return the error for `out=` of a call with a value that carries a transform."""
-    return GradientError(
-        f"{op.label}: a value that carries a transform cannot be written into out=; omit out", op=op.label
-    )
+    return GradientError(f"{op.label}: a value that carries a transform cannot be written into out=; omit out")

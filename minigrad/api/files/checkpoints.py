@@ -159,8 +159,7 @@ class Checkpoint:
         for name, part in self.parts.items():
             restore(part, tree["states"][name])
         restore_random(tree["random"])
-        values: dict[str, Any] = tree["values"]
-        return values
+        return tree["values"]
 
     def _numbers(self) -> list[int]:
         """Return the numbers of the files, from the oldest to the newest."""

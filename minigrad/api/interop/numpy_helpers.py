@@ -70,8 +70,7 @@ def ten(x: Any, *others: Any) -> Tensor:
     A list with tensors becomes one tensor with their gradients.
     """
     if isinstance(x, (list, tuple)) and has_tensors(x):
-        result: Tensor = mg.stack([ten(each, *x, *others) for each in x])
-        return result
+        return mg.stack([ten(each, *x, *others) for each in x])
     devices = [each.device for each in (x, *others) if isinstance(each, Tensor)]
     x = np.asarray(x) if isinstance(x, (list, tuple)) else x  # numbers in lists are float64
     return as_tensor(x, device=devices[0] if devices else None)
@@ -93,8 +92,7 @@ def convolved(a: Tensor, v: Tensor, mode: str) -> Tensor:
 def taken_along(a: Tensor, indices: Tensor, axis: int | None) -> Tensor:
     """Return `np.take`; indices may have any shape."""
     if axis is None:
-        result: Tensor = mg.take(a, indices)
-        return result
+        return mg.take(a, indices)
     at = axis % a.ndim
     shape = (*a.shape[:at], *indices.shape, *a.shape[at + 1 :])
     return selected(a, at, lambda _: array(indices.reshape(-1))).reshape(shape)
@@ -114,8 +112,7 @@ def all_as(arrays: Sequence[Any], dtype: Any) -> list[Any]:
 
 def of_both_parts(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Return a function of real numbers of x, of complex numbers by their real and imaginary parts."""
-    result: Tensor = mg.complex(function(x.real), function(x.imag)) if x.dtype.is_complex else function(x)
-    return result
+    return mg.complex(function(x.real), function(x.imag)) if x.dtype.is_complex else function(x)
 
 
 def averaged(a: Any, axis: Any, weights: Any, keepdims: bool) -> Tensor:
@@ -132,8 +129,7 @@ def averaged(a: Any, axis: Any, weights: Any, keepdims: bool) -> Tensor:
 
 def without_nan(a: Tensor, value: float) -> Tensor:
     """Return a with a number instead of each nan."""
-    result: Tensor = mg.where(mg.isnan(a), value, a)
-    return result
+    return mg.where(mg.isnan(a), value, a)
 
 
 def nan_extreme(function: Any, a: Tensor, least: float, axis: Any, keepdims: bool) -> Tensor:
@@ -142,8 +138,7 @@ def nan_extreme(function: Any, a: Tensor, least: float, axis: Any, keepdims: boo
         return function(a, axis=axis, keepdims=keepdims)
     extreme = function(without_nan(a, least), axis=axis, keepdims=keepdims)
     missing = array_api.NAMES["all"](mg.isnan(a), axis=axis, keepdims=keepdims)
-    result: Tensor = mg.where(missing, float("nan"), extreme)
-    return result
+    return mg.where(missing, float("nan"), extreme)
 
 
 def nan_mean(a: Tensor, axis: Any, keepdims: bool) -> Tensor:
@@ -161,8 +156,7 @@ def nan_std(a: Tensor, axis: Any, ddof: int, keepdims: bool) -> Tensor:
     """Return the square root of `nan_var`, whose gradient at 0 is 0 as that of `std`."""
     variance = nan_var(a, axis, ddof, keepdims)
     still = variance == 0
-    result: Tensor = mg.where(still, variance, mg.sqrt(mg.where(still, 1, variance)))
-    return result
+    return mg.where(still, variance, mg.sqrt(mg.where(still, 1, variance)))
 
 
 def quantiles(function: Any, a: Any, q: Any, axis: Any, keepdims: bool, method: str = "linear") -> Tensor:
@@ -170,8 +164,7 @@ def quantiles(function: Any, a: Any, q: Any, axis: Any, keepdims: bool, method: 
     a = floats(ten(a, q))
     q = ten(q, a).to(a.dtype) if np.ndim(q) or isinstance(q, Tensor) else float(q)
     if not isinstance(axis, tuple):
-        result: Tensor = function(a, q, axis, keepdims, interpolation=method)
-        return result
+        return function(a, q, axis, keepdims, interpolation=method)
     dims = [dim % a.ndim for dim in axis]
     rest = [dim for dim in range(a.ndim) if dim not in dims]
     rows = mg.permute(a, (*rest, *dims)).reshape(*[a.shape[dim] for dim in rest], -1)
@@ -182,8 +175,7 @@ def quantiles(function: Any, a: Any, q: Any, axis: Any, keepdims: bool, method: 
 
 def selected(a: Tensor, axis: int, choose: Callable[[Any], Any]) -> Tensor:
     """Return the elements of a along an axis, at the positions that `choose` makes of all of them."""
-    result: Tensor = mg.index_select(a, axis, ten(choose(np.arange(a.shape[axis])), a))
-    return result
+    return mg.index_select(a, axis, ten(choose(np.arange(a.shape[axis])), a))
 
 
 def padded_by(a: Tensor, width: Any, mode: str, values: Any) -> Tensor:
@@ -209,16 +201,14 @@ def between(start: Any, stop: Any, num: int, endpoint: bool, axis: int) -> Tenso
     points = low + (high - low) * ten(steps, low).to(low.dtype).reshape(-1, *[1] * low.ndim)
     if endpoint and num > 1:  # exactly, without the rounding of the sum
         points = mg.cat([points[:-1], high[None]])
-    result: Tensor = mg.movedim(points, 0, axis)
-    return result
+    return mg.movedim(points, 0, axis)
 
 
 def cross_along(a: Any, b: Any, axis: int | None, axes: tuple[int, int, int]) -> Tensor:
     """Return `np.cross`: the axes of a, of b and of the result, or one axis of all."""
     first, second, last = axes if axis is None else (axis,) * 3
     vectors = mg.broadcast_tensors(*[mg.movedim(x, at, -1) for x, at in zip(of_one_dtype(a, b), (first, second))])
-    result: Tensor = mg.movedim(mg.cross(*vectors, dim=-1), -1, last)
-    return result
+    return mg.movedim(mg.cross(*vectors, dim=-1), -1, last)
 
 
 def first_choice(conditions: Sequence[Any], choices: Sequence[Any], default: Any) -> Tensor:
@@ -236,8 +226,7 @@ def interpolated(x: Tensor, xp: Tensor, fp: Tensor, left: Any, right: Any) -> Te
     rise = (fp[after] - fp[at]) / (xp[after] - xp[at])
     inside = mg.where(x == xp[-1], fp[-1], fp[at] + rise * (x - xp[at]))
     above = mg.where(x > xp[-1], fp[-1] if right is None else right, inside)
-    result: Tensor = mg.where(x < xp[0], fp[0] if left is None else left, above)
-    return result
+    return mg.where(x < xp[0], fp[0] if left is None else left, above)
 
 
 def horner(p: Any, x: Any) -> Any:

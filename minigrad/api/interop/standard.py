@@ -87,8 +87,7 @@ def floored(x1: Any, x2: Any) -> Tensor:
 
 def total(x: Tensor, dtype: Any) -> Tensor:
     """Return the sums along the last dim, in the dtype of `wide`."""
-    result: Tensor = x.sum(-1, dtype=wide(x, dtype))
-    return result
+    return x.sum(-1, dtype=wide(x, dtype))
 
 
 def axes(x: Tensor, axis: Any) -> Any:

@@ -60,8 +60,7 @@ def with_weights(x: Tensor, n: int, factor: float) -> Tensor:
     weights[0] = 1.0
     if n % 2 == 0:
         weights[-1] = 1.0
-    result: Tensor = x * tensor(weights, dtype=x.dtype.to_real(), device=x.device)
-    return result
+    return x * tensor(weights, dtype=x.dtype.to_real(), device=x.device)
 
 
 def half_shape(op: Op, input: Spec, **params: Any) -> Shape:
@@ -84,8 +83,7 @@ def real_fourier(backend, out, input: Tensor, *, inverse: Flag, scale: Scalar):
 
 def adjoint_of_real(g: Tensor, n: int, inverse: bool, scale: float) -> Tensor:
     """Return the gradient of the operand of `real_fourier`."""
-    result: Tensor = hermitian_fourier(with_weights(g, n, 0.5), n=n, inverse=inverse, scale=scale)
-    return result
+    return hermitian_fourier(with_weights(g, n, 0.5), n=n, inverse=inverse, scale=scale)
 
 
 @kernel(

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minigrad.backends.launch import Launch
 from minigrad.backends.limits import IndexLimits
 from minigrad.backends.lowering.functions import DIFFERENCE
-from minigrad.backends.steps import Steps
 from minigrad.core.device import CPU
 from minigrad.core.dtype import iinfo, int64
 from minigrad.core.op import Spec
@@ -55,25 +53,23 @@ class ValueLimits(IndexLimits):
     dtype=index_dtype, shape=same_shape, namespace=(), out=False, label="checked integers",
     batch="front",
 )  # fmt: skip
-def checked(backend: Any, out: Spec, input: Tensor, *, low, high, ascending, refusal) -> Launch:
+def checked(steps, out, input: Tensor, *, low, high, ascending, refusal):
     """Return integers in int64.  The launch raises the error of `refusal` for a value that is not from low to high.
 
     ascending: whether the values along the last dim must also ascend, and the first one must be `low`.
     """
-    steps = Steps(backend, (out,), (input,))
-    (result,), (values,) = steps.outs, steps.operands
-    steps.copy(result, values)
-    if values.layout.numel:
-        bounds, last = steps.work((2,), int64), len(values.shape) - 1
-        steps.ask(Bounds(), bounds, result)
+    steps.copy(out, input)
+    if input.layout.numel:
+        bounds, last = steps.work((2,), int64), len(input.shape) - 1
+        steps.ask(Bounds(), bounds, out)
         steps.check(bounds, low, high)
         if ascending:
-            n = values.shape[last]
-            steps.ask(Bounds(), bounds, result.at(last, 0))
+            n = input.shape[last]
+            steps.ask(Bounds(), bounds, out.at(last, 0))
             steps.check(bounds, low, low)
-            growth = steps.work(result.at(last, 1, n - 1).shape, int64)
+            growth = steps.work(out.at(last, 1, n - 1).shape, int64)
             if growth.layout.numel:
-                steps.each(DIFFERENCE, growth, result.at(last, 1, n - 1), result.at(last, 0, n - 1))
+                steps.each(DIFFERENCE, growth, out.at(last, 1, n - 1), out.at(last, 0, n - 1))
                 steps.ask(Bounds(), bounds, growth)
                 steps.check(bounds, 0, LARGEST)
-    return steps.launch.within(ValueLimits(backend, input, refusal))
+    return steps.launch.within(ValueLimits(steps.backend, input, refusal))

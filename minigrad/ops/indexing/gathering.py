@@ -80,7 +80,6 @@ def _same_but(op: Op, x: Spec, index: Spec, dim: int) -> None:
         raise ShapeError(
             f"{op.label}: the index must have as many dims as the input {x!r} and must not be longer than the input, "
             f"except along dim {dim}, got {index!r}; slice or reshape the index",
-            op=op.label,
             lhs=x.shape,
             rhs=index.shape,
         )
@@ -244,22 +243,21 @@ def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tens
         None if source.ndim or input.ndim != 1 else index_copy(input, dim, index, reshape(source, (1,)), out=out)
     ),
 )  # fmt: skip
-def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor):
+def index_copy(steps, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor):
     """Return input with the slices at the positions in the vector `index` along `dim` replaced by those of source.
 
     If a position occurs more than once, the last slice is stored.
     Gradient: for input, g with 0 in these slices; for source, these slices of g, and 0 for a slice that was
     overwritten.
     """
-    steps = Steps(backend, (out,), (input, index, source))
-    (result,), (whole, positions, slices) = steps.outs, steps.operands
+    whole, positions, slices = steps.operands
     if not index.layout.ndim:
         positions = positions.seen(index.layout.unsqueeze(0))
     # The result may be the input itself, so the index is checked first, and nothing is written after an error.
     check_within(steps, positions, input.shape[dim])
-    steps.ask(Copy(), result, whole, unless_same=(whole, result) if input.layout == out.layout else None)
-    steps.ask(SelectPut(dim), result, positions, slices)
-    return watched(index_copy, backend, steps.launch, input, index, dim)
+    steps.ask(Copy(), out, whole, unless_same=(whole, out) if input.layout == out.layout else None)
+    steps.ask(SelectPut(dim), out, positions, slices)
+    return watched(index_copy, steps.backend, steps.launch, input, index, dim)
 
 
 def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:

@@ -64,33 +64,27 @@ def locate(backend, out, mask, starts, *, count: Size):
     dtype=lambda op, specs, *, parts: (bool_, int64), shape=lambda op, x, *, parts: (x.shape, (parts + 1,)),
     outputs=("mask", "starts"), namespace=(), label="nonzero", complex=True,
 )  # fmt: skip
-def tally_nonzero(backend, mask, starts, x, *, parts: Size):
+def tally_nonzero(steps, mask, starts, x, *, parts: Size):
     """Return the mask of the nonzero elements, and its tally."""
-    steps = Steps(backend, (mask, starts), (x,))
-    holds, counts = steps.outs
-    steps.each(NONZERO, holds, steps.operands[0], compute=x.dtype.compute)
-    steps.ask(Tally(parts), counts, holds)
-    return steps.launch
+    steps.each(NONZERO, mask, x, compute=x.dtype.compute)
+    steps.ask(Tally(parts), starts, mask)
 
 
 @kernel(
     dtype=index_dtype, shape=lambda op, mask, starts, *, count: (count, len(mask.shape)), namespace=(), label="nonzero"
 )  # fmt: skip
-def coordinates(backend, out, mask, starts, *, count: Size):
+def coordinates(steps, out, mask, starts, *, count: Size):
     """Return the position of each True element along each dim, as a matrix; `starts` is the tally of the mask."""
-    steps = Steps(backend, (out,), (mask, starts))
-    (result,), (holds, counts) = steps.outs, steps.operands
     if not out.layout.numel:
-        return steps.launch
-    shape, last = holds.shape, len(holds.shape) - 1
-    rest = steps.work((count,), int64) if last else result.select(1, 0)
-    steps.ask(Locate(), rest, holds, counts)
+        return
+    shape, last = mask.shape, len(mask.shape) - 1
+    rest = steps.work((count,), int64) if last else out.select(1, 0)
+    steps.ask(Locate(), rest, mask, starts)
     for d in range(last):
-        later = result.select(1, last) if d == last - 1 else steps.work((count,), int64)
+        later = out.select(1, last) if d == last - 1 else steps.work((count,), int64)
         size = steps.constant(numel(shape[d + 1 :]), int64)
-        steps.each(COORDINATE, (result.select(1, d), later), rest, size)
+        steps.each(COORDINATE, (out.select(1, d), later), rest, size)
         rest = later
-    return steps.launch
 
 
 def coordinate(position, size):
@@ -127,12 +121,12 @@ def _chosen_batch(x, mask, starts, *, dim, count, batch, flags):
     linear=joint("x"), namespace=(), label="index",
     batch=_chosen_batch, complex=True,
 )  # fmt: skip
-def chosen(backend, out, x, mask, starts, *, dim: Size, count: Size):
+def chosen(steps, out, x, mask, starts, *, dim: Size, count: Size):
     """Return the slices along `dim` where a mask of the dim's length, in row-major order, is True.
 
     starts: the tally of the mask.  Gradient: g in these slices, and 0 elsewhere.
     """
-    return select_where(Steps(backend, (out,), (x, mask, starts)), dim)
+    return select_where(steps, dim)
 
 
 def select_where(steps: Steps, dim: int) -> Launch:
@@ -162,8 +156,7 @@ def tallied(mask: Tensor) -> tuple[Tensor, int]:
 def total_of(starts: Tensor) -> int:
     """Return the number of True elements, from a tally, which the host reads."""
     # A tally is contiguous from the start of its buffer, so its last element is read without its layout.
-    total: int = backend_of(starts.device).to_host(starts.storage).item(starts.layout.numel - 1)
-    return total
+    return backend_of(starts.device).to_host(starts.storage).item(starts.layout.numel - 1)
 
 
 def positions_of(mask: Tensor) -> Tensor:
@@ -177,8 +170,7 @@ def choose(x: Tensor, dim: int, mask: Tensor) -> Tensor:
     rest = x.shape[dim + mask.ndim :]
     flat = x if mask.ndim == 1 else x.reshape(*x.shape[:dim], mask.numel(), *rest)
     starts, count = tallied(mask)
-    result: Tensor = chosen(flat, mask, starts, dim=dim, count=count)
-    return result
+    return chosen(flat, mask, starts, dim=dim, count=count)
 
 
 def _ranks(mask: Tensor) -> Tensor:

@@ -275,5 +275,4 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 @composed(out=False)
 def argwhere(input: Tensor) -> Tensor:
     """Return the indices of all nonzero elements as an int64 matrix, with one row per element, as `nonzero`."""
-    result: Tensor = nonzero(input)
-    return result
+    return nonzero(input)

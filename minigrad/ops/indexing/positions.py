@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from functools import lru_cache, partial, reduce
 from typing import Any
 
-from minigrad.backends.launch import Launch
 from minigrad.backends.limits import FirstLimits, IndexLimits
 from minigrad.backends.lowering.functions import BEHIND, FROM_FRONT
 from minigrad.backends.steps import Steps, Value, viewed
@@ -73,18 +72,17 @@ def merged(shape: Ints, dim: int, count: int = 2) -> Ints:
     vjp=(lambda g, i, j, *, x_shape, dim: pair_add(g, i, j, shape=x_shape, dim=dim), None, None),
     batch=lambda x, i, j, *, dim, batch, flags: _select_batch(x, i, j, dim, batch, flags), complex=True,
 )  # fmt: skip
-def pair_select(backend: Any, out: Spec, x: Tensor, i: Tensor, j: Tensor, *, dim: Size) -> Launch:
+def pair_select(steps, out, x: Tensor, i: Tensor, j: Tensor, *, dim: Size):
     """Return the slices of x at pairs of indices along `dim` and the dim after it; the indices broadcast.
 
     Gradient: each slice of g is added at its pair.
     """
-    steps = Steps(backend, (out,), (x, i, j))
-    (result,), (whole, *indices) = steps.outs, steps.operands
+    whole, *indices = steps.operands
     positions = positions_of(steps, indices, x.shape, dim)
     count = len(out.shape) - len(x.shape) + 2
-    result = result.seen(result.layout.view(merged(out.shape, dim, count)))
-    steps.index_select(result, in_shape(steps, whole, merged(x.shape, dim)), positions, dim)
-    return steps.launch.within(limits_of(backend, x, (i, j), 1, dim))
+    out = out.seen(out.layout.view(merged(out.shape, dim, count)))
+    steps.index_select(out, in_shape(steps, whole, merged(x.shape, dim)), positions, dim)
+    return steps.launch.within(limits_of(steps.backend, x, (i, j), 1, dim))
 
 
 @kernel(
@@ -93,16 +91,15 @@ def pair_select(backend: Any, out: Spec, x: Tensor, i: Tensor, j: Tensor, *, dim
     vjp=(lambda g0, i, j, *, dim: pair_select(g0, i, j, dim=dim), None, None),
     batch=lambda g, i, j, *, shape, dim, batch, flags: _add_batch(g, i, j, shape, dim, batch, flags), complex=True,
 )  # fmt: skip
-def pair_add(backend: Any, out: Spec, g: Tensor, i: Tensor, j: Tensor, *, shape: Any, dim: Size) -> Launch:
+def pair_add(steps, out, g: Tensor, i: Tensor, j: Tensor, *, shape: Any, dim: Size):
     """Return zeros of a shape, to which the slices of g are added at pairs of indices: the adjoint of `pair_select`."""
-    steps = Steps(backend, (out,), (g, i, j))
-    (result,), (slices, *indices) = steps.outs, steps.operands
+    slices, *indices = steps.operands
     positions = positions_of(steps, indices, shape, dim)
     count = len(g.shape) - len(shape) + 2
     zero, whole = steps.constant(0, out.dtype), merged(shape, dim)
     added = in_shape(steps, slices, merged(g.shape, dim, count))
-    steps.index_add(result.seen(result.layout.view(whole)), zero, positions, added, dim)
-    return steps.launch.within(limits_of(backend, Spec(out.layout, out.dtype), (i, j), 1, dim))
+    steps.index_add(out.seen(out.layout.view(whole)), zero, positions, added, dim)
+    return steps.launch.within(limits_of(steps.backend, Spec(out.layout, out.dtype), (i, j), 1, dim))
 
 
 def in_shape(steps: Steps, x: Value, shape: Ints) -> Value:
@@ -201,8 +198,7 @@ def joined(y: Tensor, dims: tuple[int, ...], indices: Sequence[Tensor]) -> Tenso
     if plan is None:
         joint_shape(y, indices)
         plan = plan_for(JOINED, tuple(indices), {"shape": shape, "dtype": dtype, "dims": dims}, key)
-    positions: Tensor = run(JOINED, plan, tuple(indices))
-    return positions
+    return run(JOINED, plan, tuple(indices))
 
 
 def traced_positions(y: Tensor, dims: tuple[int, ...], indices: Sequence[Tensor]) -> Tensor:
@@ -219,26 +215,25 @@ def traced_positions(y: Tensor, dims: tuple[int, ...], indices: Sequence[Tensor]
     dtype=lambda op, specs, **x: int64, namespace=(), label="index",
     shape=lambda op, *indices, **x: reduce(partial(broadcast_shapes, "index"), [each.shape for each in indices]),
 )  # fmt: skip
-def joined_positions(backend: Any, out: Spec, indices: Sequence[Tensor], *, shape, dtype, dims) -> Launch:
+def joined_positions(steps, out, indices: Sequence[Tensor], *, shape, dtype, dims):
     """Return row-major positions in the dims `dims` of a tensor of this shape from one index tensor per dim.
 
     Negative positions count from the end.  The launch raises IndexOutOfRange for a position outside its dim.
     """
-    steps = Steps(backend, (out,), indices)
     whole: Any = Spec(Layout.contiguous(shape), dtype)
     before: Any = None
     for k, (dim, index) in enumerate(zip(dims, steps.operands, strict=True)):
         check_within(steps, index, shape[dim])
         size = steps.constant(shape[dim], int64)
         reach = index.shape if before is None else broadcast_shapes("index", before.shape, index.shape)
-        result = steps.outs[0] if k == len(dims) - 1 else steps.work(reach, int64)
+        result = out if k == len(dims) - 1 else steps.work(reach, int64)
         if before is None:
             steps.each(FROM_FRONT, result, index, size)
         else:
             steps.each(BEHIND, result, before, index, size)
         before = result
     pairs = enumerate(zip(dims, steps.operands, strict=True))
-    limits = [IndexLimits(backend, "index", k, index.spec, whole, dim) for k, (dim, index) in pairs]
+    limits = [IndexLimits(steps.backend, "index", k, index.spec, whole, dim) for k, (dim, index) in pairs]
     return steps.launch.within(FirstLimits(limits))
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from minigrad.backends.limits import IndexLimits
 from minigrad.backends.lowering.functions import NOT_FINITE
 from minigrad.backends.registry import backend_of
-from minigrad.backends.steps import Steps, viewed
+from minigrad.backends.steps import viewed
 from minigrad.core import requests
 from minigrad.core.conditions import Floating, Integral, Like, Ndim
 from minigrad.core.device import CPU
@@ -39,9 +39,7 @@ def _k_first(op: Op, input: Spec, *, k: int, dim: int, **params: Any) -> tuple[i
     """Return the shape with k elements along `dim`.  Raises ArgumentError if k exceeds the length of the dim."""
     n = input.shape[dim]
     if not 0 <= k <= n:
-        raise ArgumentError(
-            f"{op.label}: k must be 0 to {n} for dim {dim} of {input!r}, got {k}; pass at most {n}", op=op.label
-        )
+        raise ArgumentError(f"{op.label}: k must be 0 to {n} for dim {dim} of {input!r}, got {k}; pass at most {n}")
     return (*input.shape[:dim], k, *input.shape[dim + 1 :])
 
 
@@ -93,8 +91,7 @@ def topk(
 @composed()
 def msort(input: Tensor) -> Tensor:
     """Return the elements sorted along the first dim."""
-    values: Tensor = sort(input, 0).values
-    return values
+    return sort(input, 0).values
 
 
 # ---- searching and counting ------------------------------------------------------------------------------------------
@@ -206,14 +203,11 @@ def ends_of(input: Tensor) -> tuple[int, int]:
 
 
 @kernel(dtype=index_dtype, shape=lambda op, input, *, size: (size,), namespace=(), label="bincount")
-def occurrences(backend, out, input: Tensor, *, size: Size):
+def occurrences(steps, out, input: Tensor, *, size: Size):
     """Return the number of occurrences of each integer from 0 to size - 1 in a vector of such integers."""
-    steps = Steps(backend, (out,), (input,))
     zero, one = (steps.constant(number, int64) for number in (0, 1))
-    (result,), (index,) = steps.outs, steps.operands
-    spread = zero.seen(zero.layout.expand(out.shape)), one.seen(one.layout.expand(index.shape))
-    steps.ask(Scatter(0), result, spread[0], index, spread[1])
-    return steps.launch
+    spread = zero.seen(zero.layout.expand(out.shape)), one.seen(one.layout.expand(input.shape))
+    steps.ask(Scatter(0), out, spread[0], input, spread[1])
 
 
 @composed()
@@ -255,35 +249,33 @@ class RangeLimits(IndexLimits):
 
 
 @kernel(dtype=index_dtype, shape=lambda op, input, *, bins, **params: (bins,), namespace=(), label="histc")
-def binned(backend, out, input: Tensor, *, bins: Size, low, high, widens):
+def binned(steps, out, input: Tensor, *, bins: Size, low, high, widens):
     """Return the number of elements in each bin from low to high; see `histc`.
 
     widens: whether low and high are those of the elements instead.
     """
-    steps = Steps(backend, (out,), (input,))
-    (result,), (x,) = steps.outs, steps.operands
     real = as_dtype(input.dtype.compute)
     start, stop = (steps.constant(number, real) for number in (low, high))
     width = steps.constant(high - low, real)
     if widens:
         least, most, start, stop, width = (steps.work((), real) for _ in range(5))
-        ones = (1,) * len(x.shape)
+        ones = (1,) * len(input.shape)
         ends = (viewed(least, ones), viewed(most, ones))
-        steps.ask(Reduce(aminmax.op.reducer, real.compute, tuple(range(len(ones)))), ends, x)  # type: ignore[attr-defined]
+        steps.ask(Reduce(aminmax.op.reducer, real.compute, tuple(range(len(ones)))), ends, input)  # type: ignore[attr-defined]
         steps.each(WIDENED, (start, stop, width), least, most)
         infinite = steps.work((1,), int64)
         steps.each(NOT_FINITE, infinite, width, compute=real.compute)
         steps.check(infinite, 0, 0)
-    positions, counts = steps.work(x.shape, int64), steps.work((bins + 1,), int64)
-    steps.each(BIN, positions, x, start, stop, width, steps.constant(float(bins), real), compute=real.compute)
+    positions, counts = steps.work(input.shape, int64), steps.work((bins + 1,), int64)
+    steps.each(BIN, positions, input, start, stop, width, steps.constant(float(bins), real), compute=real.compute)
     zero, one = (steps.constant(number, int64) for number in (0, 1))
-    n = x.layout.numel
+    n = input.layout.numel
     steps.ask(
         Scatter(0), counts, zero.seen(zero.layout.expand((bins + 1,))), viewed(positions, (n,)),
         one.seen(one.layout.expand((n,))),
     )  # fmt: skip
-    steps.copy(result, counts.at(0, 0, bins))
-    return steps.launch.within(RangeLimits(backend, "histc", 0, input, input, -1)) if widens else steps.launch
+    steps.copy(out, counts.at(0, 0, bins))
+    return steps.launch.within(RangeLimits(steps.backend, "histc", 0, input, input, -1)) if widens else steps.launch
 
 
 def widened(low, high):

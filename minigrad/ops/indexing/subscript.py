@@ -62,8 +62,7 @@ def get_item(x: Tensor, index: Any) -> Tensor:
             # This is the dispatch of the op without its checks, because the index is in canonical form.
             transform = transform_of(INDEX, (x,))
             assert transform is not None
-            seen: Tensor = called_by(transform, INDEX, (x,), {"index": full})
-            return seen
+            return called_by(transform, INDEX, (x,), {"index": full})
     y, gathers = read_index(x, index)
     if not gathers:  # `x[...]` must be a new view and not x itself
         return basic_index(x, index=Entries((WHOLE,) * x.ndim)) if y is x else y

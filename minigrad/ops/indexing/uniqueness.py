@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from minigrad.backends.lowering.functions import DIFFERENT
-from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Ndim
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import along
@@ -60,25 +59,23 @@ def distinct(backend, out, input: Tensor, dim: Dim, index: Tensor):
     dtype=lambda op, specs, *, parts: (bool_, int64), shape=lambda op, input, *, parts: (input.shape, (parts + 1,)),
     outputs=("mask", "starts"), namespace=(), label="unique",
 )  # fmt: skip
-def runs(backend, mask, starts, input: Tensor, *, parts: Size):
+def runs(steps, mask, starts, input: Tensor, *, parts: Size):
     """Return whether each element of a vector differs from the element before it, and the tally of this mask."""
-    steps = Steps(backend, (mask, starts), (input,))
-    (new, counts), (x,) = steps.outs, steps.operands
+    (x,) = steps.operands
     n = x.shape[0]
     if n:
-        steps.fill(new.at(0, 0), True)
-        steps.each(DIFFERENT, new.at(0, 1, n - 1), x.at(0, 1, n - 1), x.at(0, 0, n - 1), compute=x.dtype.compute)
-    steps.ask(Tally(parts), counts, new)
-    return steps.launch
+        steps.fill(mask.at(0, 0), True)
+        steps.each(DIFFERENT, mask.at(0, 1, n - 1), x.at(0, 1, n - 1), x.at(0, 0, n - 1), compute=x.dtype.compute)
+    steps.ask(Tally(parts), starts, mask)
 
 
 @kernel(
     dtype=lambda op, specs, *, count: specs[0].dtype, shape=lambda op, input, mask, starts, *, count: (count,),
     namespace=(), label="unique",
 )  # fmt: skip
-def run_values(backend, out, input: Tensor, mask: Tensor, starts: Tensor, *, count: Size):
+def run_values(steps, out, input: Tensor, mask: Tensor, starts: Tensor, *, count: Size):
     """Return the elements of a vector where a mask is True; `starts` is its tally.  Not differentiable."""
-    return select_where(Steps(backend, (out,), (input, mask, starts)), 0)
+    return select_where(steps, 0)
 
 
 @composed(of=distinct, out=False)

@@ -19,7 +19,7 @@ from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import floating, joint
 from minigrad.errors import ShapeError
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula
 from minigrad.ops.creation import tensor, zeros_like
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.reduction import norms
@@ -61,8 +61,7 @@ def cdist(
         if dtype.is_float:
             batch = broadcast_shapes("cdist", x1.shape[:-2], x2.shape[:-2])
             a, b = (in_batch(x.to(dtype), batch) for x in (x1, x2))
-            result: Tensor = row_distances(a, b, order=int(p))
-            return result
+            return row_distances(a, b, order=int(p))
     return norms.norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p if x1.shape[-1] else 2, -1)
 
 
@@ -81,8 +80,7 @@ def pdist(input: Annotated[Tensor, Ndim(2), Floating.but(error=ShapeError)], p: 
     Raises ShapeError if the input is not a matrix of floats, or if p < 0.
     """
     if p in ORDERS and input.shape[1] and are_plain(input):
-        result: Tensor = pair_distances(input, order=int(p))
-        return result
+        return pair_distances(input, order=int(p))
     return norms.norm(differences(input), p if input.shape[1] else 2, -1)
 
 
@@ -101,8 +99,7 @@ def indices_of_pairs(x: Tensor) -> tuple[Tensor, Tensor]:
 def _gradient(g: Tensor, x: Tensor, y: Tensor, order: int) -> Tensor:
     """Return the gradient of `pair_distances`: by its kernel, or in tensor code if it must be differentiable."""
     if not is_grad_enabled() and are_plain(g, x, y):
-        result: Tensor = pair_gradients(g, y, x, order=order)
-        return result
+        return pair_gradients(g, y, x, order=order)
     d = differences(x)
     terms = norms.direction(d, norms.length(d, (1,), False), (1,)) if order == 2 else d.sign()
     first, second = indices_of_pairs(x)
@@ -154,8 +151,7 @@ def row_distances(backend: Any, out: Spec, a: Tensor, b: Tensor, *, order: Size)
 def gradient_of_rows(g: Tensor, y: Tensor, a: Tensor, b: Tensor, order: int) -> Tensor:
     """Return the gradient of `row_distances` for a: by its kernel, or in tensor code if it must be differentiable."""
     if not is_grad_enabled() and are_plain(g, y, a, b):
-        result: Tensor = row_gradients(g, y, a, b, order=order)
-        return result
+        return row_gradients(g, y, a, b, order=order)
     d = a.unsqueeze(-2) - b.unsqueeze(-3)
     terms = norms.direction(d, norms.length(d, (-1,), False), (-1,)) if order == 2 else d.sign()
     return sum(terms * g.to(a.dtype).unsqueeze(-1), -2)
@@ -170,25 +166,9 @@ def row_gradients(backend: Any, out: Spec, g: Tensor, y: Tensor, a: Tensor, b: T
     return backend.prepare(RowGradients(*GRADIENTS[order], a.dtype.compute), out, g, y, a, b)
 
 
-def inverse(g, y):
-    """Return g / y, the gradient divided by the distance; 0 where the distance is 0."""
-    return 0 if y == 0 else g / y
-
-
-def itself(d):
-    """Return the difference d itself."""
-    return d
-
-
-def unchanged(g, y):
-    """Return the gradient g itself."""
-    return g
-
-
-def side(d):
-    """Return the sign of the difference d."""
-    return (d > 0) - (d < 0)
-
-
+INVERSE = formula("inverse(g, y)", "0 if y == 0 else g / y")
+ITSELF = formula("itself(d)", "d")
+UNCHANGED = formula("unchanged(g, y)", "g")
+SIDE = formula("side(d)", "(d > 0) - (d < 0)")  # the sign of a difference
 # For each order: the factor of a pair and the direction of an element.  Their product is a term of the gradient.
-GRADIENTS = {2: (scalar_of(inverse), scalar_of(itself)), 1: (scalar_of(unchanged), scalar_of(side))}
+GRADIENTS = {2: (INVERSE, ITSELF), 1: (UNCHANGED, SIDE)}

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.lowering.functions import NOT_FINITE
-from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.op import Op, Spec
 from minigrad.declare.decorators import composed, kernel
@@ -42,8 +41,7 @@ def eig_gradient(g: Tensor | None, gV: Tensor | None, w: Tensor, V: Tensor) -> T
         along = sum(gV * V, -2, True)
         expect_no_phase("eig", imag(along), gV)
         inner = inner + over_gaps(V.mT @ (gV - V.conj() * real(along)), w)
-    result: Tensor = solve_ex(V.mT, inner @ V.mT).result
-    return result
+    return solve_ex(V.mT, inner @ V.mT).result
 
 
 def eig_tangent(dA: Tensor, w: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
@@ -64,9 +62,8 @@ def complex_results(op: Op, specs: tuple[Spec, ...]) -> Any:
     jvp=lambda dA, eigenvalues, eigenvectors: eig_tangent(dA, eigenvalues, eigenvectors),
     batch="front", complex=True,
 )  # fmt: skip
-def general(backend, eigenvalues, eigenvectors, A: Tensor):
+def general(steps, eigenvalues, eigenvectors, A: Tensor):
     """Return the eigenvalues and the eigenvectors of square matrices.  Gradient: see `eig_gradient`."""
-    steps = Steps(backend, (eigenvalues, eigenvectors), (A,))
     steps.ask(requests.Eigh(general=True), steps.outs, *steps.operands)
     sentence = UNFOUND.format("eigenvalues")
     return refusing(steps, "eig", steps.outs[0], NOT_FINITE, lambda x: ~np.isfinite(x), sentence)

@@ -62,9 +62,7 @@ class Failure(IndexLimits):
         values = self.backend.to_host(copy)[: index.layout.numel].reshape(index.shape)
         *where, k = np.argwhere(self.refused(values))[0].tolist()
         which = f"the matrix{f' {where} of the batch' if where else ''} {self.x!r}"
-        return ArgumentError(
-            f"{self.label}: {which} {self.sentence.format(k)}", op=self.label, batch=tuple(where), position=k
-        )
+        return ArgumentError(f"{self.label}: {which} {self.sentence.format(k)}", batch=tuple(where), position=k)
 
 
 def refusing(steps: Steps, label: str, result: Value, function: ScalarFn, refused: Any, sentence: str) -> Launch:
@@ -96,8 +94,7 @@ def wide_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     shown, one = ", ".join(map(repr, specs)), ", the same for all" if len(specs) > 1 else ""
     remedy = "complex64" if any(spec.dtype.is_complex for spec in specs) else "float32"
     raise DTypeError(
-        f"{op.label}: expected float32, float64 or complex numbers{one}, got {shown}; convert with .to(mg.{remedy})",
-        op=op.label,
+        f"{op.label}: expected float32, float64 or complex numbers{one}, got {shown}; convert with .to(mg.{remedy})"
     )
 
 
@@ -149,19 +146,18 @@ def factor_tangent(da: Tensor, y: Tensor) -> Tensor:
     jvp=lambda da, factor: (factor_tangent(da, factor), None),
     batch="front", name="cholesky", namespace=(), complex=True,
 )  # fmt: skip
-def factor(backend, u, wrong, a: Tensor, *, checked: Flag):
+def factor(steps, u, wrong, a: Tensor, *, checked: Flag):
     """Return u with u.H @ u = a, computed from the upper triangle of a, and 1 for each pivot that is not positive.
 
     checked: whether such a pivot raises ArgumentError.  Gradient: that of a symmetric matrix.
     """
-    steps = Steps(backend, (u, wrong), (a,))
     steps.ask(Cholesky(), steps.outs, *steps.operands)
     if not checked or not a.layout.numel:
         return steps.launch
     bounds = steps.work((2,), int64)
     steps.ask(Bounds(), bounds, steps.outs[1])
     steps.check(bounds, 0, 0)
-    return steps.launch.within(Pivots(backend, a))
+    return steps.launch.within(Pivots(steps.backend, a))
 
 
 class Pivots(IndexLimits):

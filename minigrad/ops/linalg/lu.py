@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from minigrad.backends.lowering.functions import IS_ZERO
-from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.conditions import Shaped
 from minigrad.core.dtype import int64
@@ -133,12 +132,11 @@ def lu_tangent(dA: Tensor, LU: Tensor, order: Tensor) -> tuple[Tensor, None, Non
     vjp=(lambda g, LU, order: lu_gradient(g, LU, order),), jvp=lambda dA, LU, order: lu_tangent(dA, LU, order),
     batch="front", complex=True,
 )  # fmt: skip
-def factors(backend, LU, exchanges, order, A: Tensor, *, regular: Flag):
+def factors(steps, LU, exchanges, order, A: Tensor, *, regular: Flag):
     """Return L and U in one matrix, the row exchanged in each step, and the original position of each row.
 
     Positions start at 0.  regular: whether a pivot of 0 raises ArgumentError.  Gradient: see `lu_gradient`.
     """
-    steps = Steps(backend, (LU, exchanges, order), (A,))
     steps.ask(requests.LU(), steps.outs, *steps.operands)
     if not regular:
         return steps.launch
@@ -188,16 +186,15 @@ def batched_system(A: Tensor, LU: Tensor, order: Tensor, B: Tensor, adjoint: boo
     jvp=lambda dA, A, LU, order, y, *, adjoint: -solved(A, LU, order, (dA.mT if adjoint else dA) @ y, adjoint=adjoint),
     batch=lambda A, LU, order, B, *, adjoint, batch, flags: batched_system(A, LU, order, B, adjoint, batch, flags),
 )  # fmt: skip
-def solved(backend, out, A: Tensor, LU: Tensor, order: Tensor, B: Tensor, *, adjoint: Flag):
+def solved(steps, out, A: Tensor, LU: Tensor, order: Tensor, B: Tensor, *, adjoint: Flag):
     """Return the solution y of A @ y = B, or with `adjoint` of A.mT @ y = B, from the factors of A.
 
     The factors count as constants.
     Gradient: h = A^-T @ g for B, and -h @ y.T for A. With `adjoint`, h = A^-1 @ g for B, and -y @ h.T for A.
     """
-    steps = Steps(backend, (out,), (A, LU, order, B))
-    (y,), (_, lu, where, b) = steps.outs, steps.operands
+    _, lu, where, b = steps.operands
     if not out.layout.numel:
-        return steps.launch
+        return
     d = len(out.shape) - 2
     batch = out.shape[:d]
     lu = lu.seen(lu.layout.expand((*batch, *lu.shape[-2:])))
@@ -209,12 +206,11 @@ def solved(backend, out, A: Tensor, LU: Tensor, order: Tensor, B: Tensor, *, adj
         steps.ask(SolveTriangular(False, False), first, lu, b)
         steps.ask(SolveTriangular(True, True), second, lu, first)
         zero = steps.constant(0, out.dtype)
-        steps.ask(Scatter(d), y, zero.seen(zero.layout.expand(out.shape)), index, second)
-        return steps.launch
+        steps.ask(Scatter(d), out, zero.seen(zero.layout.expand(out.shape)), index, second)
+        return
     steps.ask(Gather(d), first, b, index)
     steps.ask(SolveTriangular(False, True), second, lu, first)
-    steps.ask(SolveTriangular(True, False), y, lu, second)
-    return steps.launch
+    steps.ask(SolveTriangular(True, False), out, lu, second)
 
 
 # ---- QR factors ------------------------------------------------------------------------------------------------------

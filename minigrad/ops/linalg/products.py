@@ -54,7 +54,7 @@ def matmul_shape(op: Op, a: Spec, b: Spec) -> Shape:
         _, _, reason = str(error).partition(" do not broadcast")
         raise ShapeError(
             f"{op.label}: {shown}: the batch dims {a.shape[:-2]} and {b.shape[:-2]} do not broadcast{reason}",
-            op=op.label, lhs=a.shape, rhs=b.shape,
+            lhs=a.shape, rhs=b.shape,
         ) from None  # fmt: skip
     return (*batch, *a.shape[-2:-1], *(b.shape[-1:] if len(b.shape) > 1 else ()))
 
@@ -177,8 +177,7 @@ def _addmm_dtype(op: Op, specs: tuple[Spec, ...], *, alpha: float, beta: float) 
         if not isinstance(factor, int if dtype.is_int else (int, float)):
             raise DTypeError(
                 f"{op.label}: {name} must be {'an int' if dtype.is_int else 'a number'} for {dtype}, got "
-                f"{describe(factor)}; pass {name}={'2' if dtype.is_int else '0.5'}, for example",
-                op=op.label,
+                f"{describe(factor)}; pass {name}={'2' if dtype.is_int else '0.5'}, for example"
             )
     return dtype
 
@@ -188,8 +187,7 @@ def _addmm_shape(op: Op, c: Spec, a: Spec, b: Spec, *, alpha: float, beta: float
     if stretched_strides(c.shape, (0,) * len(c.shape), shape) is None:
         raise ShapeError(
             f"{op.label}: input must broadcast to the shape {shape} of the product {a!r} @ {b!r}, got {c!r}; reshape "
-            "input",
-            op=op.label,
+            "input"
         )
     return shape
 
@@ -243,8 +241,7 @@ def with_factors(c: Tensor, a: Tensor, b: Tensor, alpha: Any, beta: Any) -> Tens
         c, beta = mul(c, beta), 1
     if isinstance(alpha, complex):
         a, alpha = mul(a, alpha), 1
-    result: Tensor = add_product(c, a, b, alpha=as_whole(alpha, a), beta=as_whole(beta, c))
-    return result
+    return add_product(c, a, b, alpha=as_whole(alpha, a), beta=as_whole(beta, c))
 
 
 @composed(of=add_product, in_place=True, older=("beta", "alpha"))

@@ -14,7 +14,6 @@ import numpy as np
 
 from minigrad.backends.limits import IndexLimits
 from minigrad.backends.lowering.functions import NOT_FINITE
-from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
@@ -23,7 +22,7 @@ from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.record import results_of
 from minigrad.declare.rules import index_dtype
 from minigrad.errors import GradientError
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula
 from minigrad.ops.creation import eye, zeros
 from minigrad.ops.linalg.factors import conjugated, refusing, square_shape, wide_dtype, with_real_diagonals
 from minigrad.ops.linalg.lu import matrix_shape
@@ -61,33 +60,26 @@ class Phases(IndexLimits):
         """Return the error; it does not depend on the values."""
         return GradientError(
             f"{self.label}: the loss depends on the phases of complex vectors, which are arbitrary, so it has no "
-            "gradient; use a function of the vectors that a phase does not change, such as abs(V)",
-            op=self.label,
+            "gradient; use a function of the vectors that a phase does not change, such as abs(V)"
         )
 
 
-def is_more(turned, least, size):
-    """Return whether a derivative is larger than rounding errors of gradients of some size, which is at least 1."""
-    return not abs(turned) <= least * (size if size > 1 else 1)
-
-
-MORE = scalar_of(is_more)
+# Whether a derivative is larger than rounding errors of gradients of some size, which is at least 1.
+MORE = formula("is_more(turned, least, size)", "not abs(turned) <= least * (size if size > 1 else 1)")
 
 
 @kernel(dtype=index_dtype, shape=lambda op, turned, size, **params: turned.shape, namespace=(), name="expect_no_phase")
-def phases(backend, out, turned: Tensor, size: Tensor, *, of: str):
+def phases(steps, out, turned: Tensor, size: Tensor, *, of: str):
     """Return zeros.  The launch raises GradientError if a derivative with respect to a phase is not near 0.
 
     size: the largest magnitude of the gradients.  of: the name of the op in the error.
     """
-    steps = Steps(backend, (out,), (turned, size))
     bounds, least = steps.work((2,), int64), float(np.finfo(turned.dtype.compute).eps) ** 0.4
     constant = steps.constant(least, turned.dtype)
-    derivatives, largest = steps.operands
-    steps.each(MORE, steps.outs, derivatives, constant, largest, compute=turned.dtype.compute)
+    steps.each(MORE, steps.outs, turned, constant, size, compute=turned.dtype.compute)
     steps.ask(requests.Bounds(), bounds, *steps.outs)
     steps.check(bounds, 0, 0)
-    return steps.launch.within(Phases(backend, of, 0, turned, turned, -1))
+    return steps.launch.within(Phases(steps.backend, of, 0, turned, turned, -1))
 
 
 def expect_no_phase(name: str, turned: Tensor, *gradients: Tensor | None) -> None:
@@ -147,12 +139,11 @@ def with_real(op: Op, specs: tuple[Spec, ...]) -> tuple[DType, DType]:
     jvp=lambda dA, eigenvalues, eigenvectors: eigh_tangent(dA, eigenvalues, eigenvectors),
     batch="front", complex=True,
 )  # fmt: skip
-def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
+def eigen(steps, eigenvalues, eigenvectors, A: Tensor):
     """Return the eigenvalues in ascending order and the eigenvectors of symmetric or Hermitian matrices.
 
     The upper triangle is read.  Gradient: see `eigh_gradient`.
     """
-    steps = Steps(backend, (eigenvalues, eigenvectors), (A,))
     steps.ask(requests.Eigh(), steps.outs, *steps.operands)
     sentence = UNFOUND.format("eigenvalues")
     return refusing(steps, "eigh", steps.outs[0], NOT_FINITE, lambda x: ~np.isfinite(x), sentence)
@@ -188,12 +179,11 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
     vjp=(lambda g, A: eigh_gradient(g, None, *eigen(A)),), jvp=lambda dA, A: eigh_tangent(dA, *eigen(A))[0],
     batch="front", complex=True,
 )  # fmt: skip
-def eigenvalues_of(backend, eigenvalues, A: Tensor):
+def eigenvalues_of(steps, eigenvalues, A: Tensor):
     """Return the eigenvalues of symmetric or Hermitian matrices, in ascending order.  The upper triangle is read.
 
     Gradient: that of `eigen`, which its rule computes.
     """
-    steps = Steps(backend, (eigenvalues,), (A,))
     vectors = steps.work(A.layout.shape, A.dtype)
     steps.ask(requests.Eigh(vectors=False), (*steps.outs, vectors), *steps.operands)
     sentence = UNFOUND.format("eigenvalues")
@@ -306,12 +296,11 @@ def svd_tangent(dA: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> tuple[Tensor, T
     jvp=lambda dA, U, S, Vh: svd_tangent(dA, U, S, Vh),
     batch="front", complex=True,
 )  # fmt: skip
-def singular(backend, U, S, Vh, A: Tensor, *, full: Flag):
+def singular(steps, U, S, Vh, A: Tensor, *, full: Flag):
     """Return the singular values in descending order, and the singular vectors.
 
     full: whether U and Vh are square.  Gradient: see `svd_gradient`.
     """
-    steps = Steps(backend, (U, S, Vh), (A,))
     steps.ask(requests.SVD(), steps.outs, *steps.operands)
     sentence = UNFOUND.format("singular values")
     return refusing(steps, "svd", steps.outs[1], NOT_FINITE, lambda x: ~np.isfinite(x), sentence)

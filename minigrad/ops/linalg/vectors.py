@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 from typing import Annotated, Any
 
-from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Ndim, expect_same, expect_shapes
 from minigrad.core.dtype import bool_
 from minigrad.core.roles import Factor, Front, expect_kind
@@ -15,7 +14,7 @@ from minigrad.declare.forms import apart
 from minigrad.declare.names import LINALG
 from minigrad.declare.rules import each, number
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.linalg.products import dot, matmul, with_factors
@@ -81,12 +80,10 @@ def vector_product(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
     return crossed(*[x if x.shape == shape else expand(x, shape=shape) for x in (a, b)], dim=d)
 
 
-def three_products(a0, a1, a2, b0, b1, b2):
-    """Return the three elements of the cross product of two vectors."""
-    return a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
-
-
-THREE_PRODUCTS = scalar_of(three_products, results=3)
+# The elements of the cross product of two vectors.
+THREE_PRODUCTS = formula(
+    "three_products(a0, a1, a2, b0, b1, b2)", "a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0", results=3
+)
 
 
 @kernel(
@@ -98,16 +95,14 @@ THREE_PRODUCTS = scalar_of(three_products, results=3)
     ),
     complex=True,
 )  # fmt: skip
-def crossed(backend, out, a: Tensor, b: Tensor, *, dim):
+def crossed(steps, out, a: Tensor, b: Tensor, *, dim):
     """Return the cross products along a dim of two tensors of the same shape, computed in one pass.
 
     Gradient: b x g for a, and g x a for b.
     """
-    steps = Steps(backend, (out,), (a, b))
     outs, operands = ([x.seen(x.layout.select(dim, k)) for x in values for k in range(3)]
                       for values in (steps.outs, steps.operands))  # fmt: skip
     steps.each(THREE_PRODUCTS, outs, *operands)
-    return steps.launch
 
 
 @composed()

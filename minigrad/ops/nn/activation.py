@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.steps import Value
 from minigrad.core.dtype import float32
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Choice, Dim, Flag, FlagOrNone, Number, Scalar
@@ -16,7 +16,7 @@ from minigrad.declare.decorators import composed, elementwise, kernel, scalar
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import floating, joint, number, real_to_float, to_float
 from minigrad.errors import ArgumentError, ShapeError, check
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula, scalar_of
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.random import rand
@@ -333,9 +333,7 @@ def threshold(input, threshold, value):
 # ---- gates: one half of a tensor times a function of the other half --------------------------------------------------
 
 
-def gated(a, b):
-    """Return a * sigmoid(b), one element of glu."""
-    return a * math.logistic(b)  # type: ignore[attr-defined]
+GATED = formula("gated(a, b)", "a * math.logistic(b)")  # one element of glu
 
 
 def gated_back(g, a, b):
@@ -344,14 +342,14 @@ def gated_back(g, a, b):
     return g * s, g * a * s * (1 - s)
 
 
-GATED, GATED_BACK = scalar_of(gated), scalar_of(gated_back, results=2)
+GATED_BACK = scalar_of(gated_back, results=2)
 
 
 def halved(op: Op, input: Spec, *, dim: int) -> tuple[int, ...]:
     """Return the shape with half of the length along `dim`.  Raises ShapeError for an odd length."""
     if not input.shape or input.shape[dim] % 2:
         raise ShapeError(
-            f"{op.label}: dim {dim} of the input must have an even length, got {input!r}; pass another dim", op=op.label
+            f"{op.label}: dim {dim} of the input must have an even length, got {input!r}; pass another dim"
         )
     return (*input.shape[:dim], input.shape[dim] // 2, *input.shape[dim + 1 :])
 
@@ -380,12 +378,10 @@ def glu_gradient(g: Tensor, input: Tensor, dim: int) -> Tensor:
     dtype=floating, shape=lambda op, g, input, *, dim: input.shape, linear=joint("g"), namespace=(), out=False,
     batch="front",
 )  # fmt: skip
-def glu_backward(backend, out, g: Tensor, input: Tensor, dim: Dim):
+def glu_backward(steps, out, g: Tensor, input: Tensor, dim: Dim):
     """Return the gradient of glu in one launch; derivatives of higher order use `glu_gradient`."""
-    steps = Steps(backend, (out,), (g, input))
-    (result,), (head, source) = steps.outs, steps.operands
-    steps.each(GATED_BACK, halves(result, dim), head, *halves(source, dim))
-    return steps.launch
+    head, source = steps.operands
+    steps.each(GATED_BACK, halves(out, dim), head, *halves(source, dim))
 
 
 @kernel(
@@ -394,16 +390,14 @@ def glu_backward(backend, out, g: Tensor, input: Tensor, dim: Dim):
     jvp=lambda dinput, input, *, dim: glu_tangent(dinput, input, dim),
     batch="front", method=True, out=False,
 )  # fmt: skip
-def glu(backend, out, input: Tensor, dim: Dim = -1):
+def glu(steps, out, input: Tensor, dim: Dim = -1):
     """Return the first half of input along `dim` times the sigmoid of the second half.
 
     Gradient: g*s for the first half a, and g*a*s*(1 - s) for the second half, with s the sigmoid of the second half.
     Source: Dauphin and others, arXiv 1612.08083.
     Raises ShapeError if the input has an odd length along `dim`.
     """
-    steps = Steps(backend, (out,), (input,))
-    steps.each(GATED, steps.outs[0], *halves(steps.operands[0], dim))
-    return steps.launch
+    steps.each(GATED, out, *halves(steps.operands[0], dim))
 
 
 RULE: Any = glu.op.rules[0]  # type: ignore[attr-defined]

@@ -197,29 +197,25 @@ def _gradients(g, query, key, value, mask, state, limits, *, asked, **params):
     vjp=(*single_rules(_gradients, 6)[:3], None, None, None), joint=_gradients,
     namespace=(), out=False, label="scaled_dot_product_attention",
 )  # fmt: skip
-def attention(backend, out, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
+def attention(steps, out, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
               state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout):  # fmt: skip
     """Return softmax(query @ key.mT*scale + mask) @ value for operands (heads, length, size), block by block.
 
     mask: floats (..., queries, keys), whose leading dims are the heads.  state, limits: as for `draw`.
     """
-    operands = tuple([x for x in (query, key, value, mask, state, limits) if x is not None])
-    steps = Steps(backend, (out,), operands)
-    (result,) = steps.outs
     ways = Attending(steps, (query, key, value), mask, state is not None, scale, causal, dropout)
     if not ways.blocks:
-        steps.fill(result, 0)
-        return steps.launch
-    target = ways.target(result, False)
+        steps.fill(out, 0)
+        return
+    target = ways.target(out, False)
     first, second, *third = ways.memory(ways.wide, ways.dtype, *[ways.dtype] * (state is not None))
     for block in ways.blocks:
         weights = ways.weights(block, first, second)
         if state is not None:
             weights = ways.dropped(weights, ways.numbers(block, first), third[0])
         steps.ask(Product(), ways.queries(target, block), weights, ways.keys(ways.value, block))
-    if target is not result:
-        steps.copy(result, target)
-    return steps.launch
+    if target is not out:
+        steps.copy(out, target)
 
 
 @kernel(
@@ -229,12 +225,10 @@ def attention(backend, out, query: Tensor, key: Tensor, value: Tensor, mask: Ten
     namespace=(), out=False, label="the gradient of scaled_dot_product_attention",
 )  # fmt: skip
 def attention_backward(
-    backend, dquery, dkey, dvalue, g: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
+    steps, dquery, dkey, dvalue, g: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
     state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout,
 ):  # fmt: skip
     """Return the gradients of `attention`; the weights are computed again."""
-    operands = tuple([x for x in (g, query, key, value, mask, state, limits) if x is not None])
-    steps = Steps(backend, (dquery, dkey, dvalue), operands)
     ways = Attending(steps, (query, key, value), mask, state is not None, scale, causal, dropout)
     whole = all(block.length == query.shape[1] and block.seen == key.shape[1] for block in ways.blocks)
     targets = [ways.target(out, k > 0 and not whole) for k, out in enumerate(steps.outs)]
@@ -259,7 +253,6 @@ def attention_backward(
     for out, target in zip(steps.outs, targets, strict=True):
         if target is not out:
             steps.copy(out, target)
-    return steps.launch
 
 
 def add(steps: Steps, out: Value, a: Value, b: Value, factor: float, more: bool) -> None:
@@ -269,20 +262,16 @@ def add(steps: Steps, out: Value, a: Value, b: Value, factor: float, more: bool)
 
 @kernel(dtype=lambda op, specs, **params: specs[0].dtype, namespace=(), out=False,
         shape=lambda op, query, key, *others, **params: (*query.shape[:2], key.shape[1]))  # fmt: skip
-def attention_kept(backend, out, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
+def attention_kept(steps, out, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
                    state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout):  # fmt: skip
     """Return the dropout factors of all weights, 0 or 1/(1 - p), as one tensor, for derivatives of higher order."""
-    operands: Any = tuple([x for x in (query, key, value, mask, state, limits) if x is not None])
-    steps = Steps(backend, (out,), operands)
-    ways = Attending(steps, operands[:3], operands[3] if mask is not None else None, True, scale, causal, dropout)
-    (result,) = steps.outs
-    steps.fill(result, 0)
+    ways = Attending(steps, (query, key, value), mask, True, scale, causal, dropout)
+    steps.fill(out, 0)
     one, (memory,) = steps.constant(1.0, ways.wide), ways.memory(ways.wide)
     for block in ways.blocks:
         numbers = ways.numbers(block, memory)
         every = one.seen(one.layout.expand(numbers.shape))
-        steps.copy(ways.queries(result, block).at(2, 0, block.seen), ways.dropped(every, numbers, memory))
-    return steps.launch
+        steps.copy(ways.queries(out, block).at(2, 0, block.seen), ways.dropped(every, numbers, memory))
 
 
 def in_tensor_code(

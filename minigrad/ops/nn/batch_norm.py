@@ -16,7 +16,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from minigrad.backends.launch import Launch
 from minigrad.backends.lowering.functions import SUM
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.conditions import Floating, Ndim, expect_shape
@@ -35,7 +34,7 @@ from minigrad.ops.creation import ones, zeros
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.ops.pointwise.explog import rsqrt
 from minigrad.ops.reduction.sums import mean, sum, wide
-from minigrad.ops.reduction.variance import MEAN, VARIANCE, squares_of, total, variance
+from minigrad.ops.reduction.variance import MEAN, TOTAL, VARIANCE, squares_of, variance
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.into import write_operands
@@ -53,7 +52,7 @@ SCALE = formula("_scale(variance, eps)", "1 / math.sqrt(variance + eps)")
 NORMALIZED = formula("_normalized(x, center, scale, weight, bias)", "(x - center) * (scale * weight) + bias")
 GRADIENT = formula("_gradient(g, x, center, of_g, of_x, constant)", "of_g * g + of_x * (x - center) + constant")
 # The sum of the incoming gradients times the deviations from the mean.
-PRODUCT = declared(total, "zero", order="sum", map=formula("product_with_deviation(g, x, center)", "g * (x - center)"))
+PRODUCT = declared(TOTAL, "zero", order="sum", map=formula("product_with_deviation(g, x, center)", "g * (x - center)"))
 
 
 def _factors(sum_g, sum_product, variance, weight, n, eps):
@@ -211,23 +210,19 @@ def _batch(x, weight, bias, *, eps, batch, flags):
     joint=_gradients, batch=_batch,
     namespace=(), out=False, label="batch_norm",
 )  # fmt: skip
-def normalized_channels(
-    backend: Any, y: Spec, center: Spec, spread: Spec, x: Tensor, weight: Tensor, bias: Tensor, *, eps: Scalar
-) -> Launch:
+def normalized_channels(steps, y, center, spread, x: Tensor, weight: Tensor, bias: Tensor, *, eps: Scalar):
     """Return (x - mean)/sqrt(variance + eps)*weight + bias for each channel, and the means and the variances.
 
     Gradient: let s = 1/sqrt(variance + eps) and u = (x - mean)*s. For x, it is weight*s*(g - mean(g) - u*mean(g*u));
     for weight, sum(g*u); for bias, sum(g).
     """
-    steps = Steps(backend, (y, center, spread), (x, weight, bias))
-    (result, middle, variance), (a, w, b) = steps.outs, steps.operands
+    a, w, b = steps.operands
     compute, channels = np.dtype(x.dtype.accumulator), Channels(steps, a)
     scale = channels.work(compute)
-    channels.reduce(MEAN, compute, middle, a)
-    channels.reduce(squares_of(0.0, VARIANCE), compute, variance, a, channels.stretched(middle))
-    steps.each(SCALE, scale, variance, steps.constant(eps, center.dtype))
-    steps.each(NORMALIZED, result, a, *[channels.stretched(v) for v in (middle, scale, w, b)])
-    return steps.launch
+    channels.reduce(MEAN, compute, center, a)
+    channels.reduce(squares_of(0.0, VARIANCE), compute, spread, a, channels.stretched(center))
+    steps.each(SCALE, scale, spread, steps.constant(eps, center.dtype))
+    steps.each(NORMALIZED, y, a, *[channels.stretched(v) for v in (center, scale, w, b)])
 
 
 @kernel(
@@ -237,21 +232,18 @@ def normalized_channels(
     namespace=(), out=False, label="the gradient of batch_norm",
 )  # fmt: skip
 def channel_gradients(
-    backend: Any, dx: Spec, dweight: Spec, dbias: Spec, g: Tensor, x: Tensor, weight: Tensor, center: Tensor,
-    spread: Tensor, *, eps: Scalar,
-) -> Launch:  # fmt: skip
+    steps, dx, dweight, dbias, g: Tensor, x: Tensor, weight: Tensor, center: Tensor, spread: Tensor, *, eps: Scalar
+):
     """Return the gradients of `normalized_channels`, computed from its means and variances."""
-    steps = Steps(backend, (dx, dweight, dbias), (g, x, weight, center, spread))
-    (result, to_weight, to_bias), (head, a, w, middle, variance) = steps.outs, steps.operands
+    head, a, w, middle, variance = steps.operands
     compute, channels = np.dtype(x.dtype.accumulator), Channels(steps, a)
     n = prod(x.shape[d] for d in channels.dims)
     sum_g, sum_product, *factors = [channels.work(compute) for _ in range(5)]
     channels.reduce(SUM, compute, sum_g, head)
     channels.reduce(PRODUCT, compute, sum_product, head, a, channels.stretched(middle))
     numbers = [steps.constant(number, center.dtype) for number in (n, eps)]
-    steps.each(FACTORS, [to_weight, to_bias, *factors], sum_g, sum_product, variance, w, *numbers, compute=compute)
-    steps.each(GRADIENT, result, head, a, *[channels.stretched(v) for v in (middle, *factors)])
-    return steps.launch
+    steps.each(FACTORS, [dweight, dbias, *factors], sum_g, sum_product, variance, w, *numbers, compute=compute)
+    steps.each(GRADIENT, dx, head, a, *[channels.stretched(v) for v in (middle, *factors)])
 
 
 # ---- the public op ---------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from typing import Any
 
 from minigrad.backends.launch import as_launch
 from minigrad.backends.limits import ClassLimits
-from minigrad.backends.steps import Steps
 from minigrad.core.conditions import expect_shape
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
@@ -60,7 +59,7 @@ def refuse_swapped(name: str, input: Any, target: Any) -> None:
     dtype=index_dtype, shape=same_shape, namespace=(), label="class indices",
     batch="front",
 )  # fmt: skip
-def existing_classes(backend, out, target: Tensor, *, name, low, classes):
+def existing_classes(steps, out, target: Tensor, *, name, low, classes):
     """Return class indices in int64.
 
     The launch raises IndexOutOfRange for an index that is not from `low` to `classes` - 1.
@@ -68,14 +67,12 @@ def existing_classes(backend, out, target: Tensor, *, name, low, classes):
     name: the name of the function, for the message.
     low: 0, or -1 if the index -1 is allowed and stands for no class.
     """
-    steps = Steps(backend, (out,), (target,))
-    (result,), (indices,) = steps.outs, steps.operands
-    if indices.layout.numel:
+    if target.layout.numel:
         bounds = steps.work((2,), int64)
-        steps.ask(Bounds(), bounds, indices)
+        steps.ask(Bounds(), bounds, target)
         steps.check(bounds, low, classes - 1)
-    steps.copy(result, indices)
-    return steps.launch.within(ClassLimits(backend, name, 0, target, classes, low if low < 0 else None))
+    steps.copy(out, target)
+    return steps.launch.within(ClassLimits(steps.backend, name, 0, target, classes, low if low < 0 else None))
 
 
 def wide_classes(target: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Filled, Ndim, expect_multiple
 from minigrad.core.layout import Layout
 from minigrad.core.roles import Ints, Number
@@ -75,15 +74,13 @@ def window_layout(image: Layout, size: Two, step: Two, stride: Two) -> Layout:
     vjp=(lambda g, *, in_shape, **params: windows_added(g, image=in_shape[-2:], **params),),
     batch="front",
 )  # fmt: skip
-def windows_of(backend, out, input: Tensor, *, size, step, stride):
+def windows_of(steps, out, input: Tensor, *, size, step, stride):
     """Return a copy of the windows (..., kernel, windows) of images (..., H, W).
 
     Gradient: each element of g, added to the pixel from which it was read.
     """
-    steps = Steps(backend, (out,), (input,))
-    (result,), (source,) = steps.outs, steps.operands
-    steps.copy(result, source.seen(window_layout(input.layout, size, step, stride)))
-    return steps.launch
+    (source,) = steps.operands
+    steps.copy(out, source.seen(window_layout(input.layout, size, step, stride)))
 
 
 @kernel(
@@ -92,21 +89,20 @@ def windows_of(backend, out, input: Tensor, *, size, step, stride):
     vjp=(lambda g, *, image, **params: windows_of(g, **params),),
     batch="front",
 )  # fmt: skip
-def windows_added(backend, out, input: Tensor, *, image, size, step, stride):
+def windows_added(steps, out, input: Tensor, *, image, size, step, stride):
     """Return images (..., H, W) of zeros to which windows (..., kernel, windows) are added.
 
     Gradient: the windows of g.
     """
-    steps = Steps(backend, (out,), (input,))
-    (result,), (source,) = steps.outs, steps.operands
+    (source,) = steps.operands
     targets, at = window_layout(out.layout, size, step, stride), len(out.shape) - 2
     apart = all(k * (n - 1) < m for n, k, m in zip(size, step, stride))
     if not apart or targets.numel < out.layout.numel:
-        steps.fill(result, 0)
+        steps.fill(out, 0)
     if apart:  # windows do not overlap, so elements are copied instead of added
-        steps.copy(result.seen(targets), source)
-        return steps.launch
-    total, kept = result, out.dtype.accumulate if out.dtype.is_float else out.dtype
+        steps.copy(out.seen(targets), source)
+        return
+    total, kept = out, out.dtype.accumulate if out.dtype.is_float else out.dtype
     if kept is not out.dtype:  # sums in half precision are computed in float32
         total = steps.work(out.shape, kept)
         targets = window_layout(total.layout, size, step, stride)
@@ -116,9 +112,8 @@ def windows_added(backend, out, input: Tensor, *, image, size, step, stride):
             target, part = (x.select(at, i).select(at, j) for x in (targets, input.layout))
             images = total.seen(target)
             steps.each(ADDED, images, images, source.seen(part))
-    if total is not result:
-        steps.copy(result, total)
-    return steps.launch
+    if total is not out:
+        steps.copy(out, total)
 
 
 @public()

@@ -136,8 +136,7 @@ def _adjoint_batch(adjoint: Any, names: str, xs: tuple[Tensor, ...], many: int, 
     """Return an adjoint of `conv` for each sample of a vmap batch; names: see `batched_conv`."""
 
     def grouped(*operands: Tensor, groups: int) -> Tensor:
-        y: Tensor = adjoint(*operands, window.to(window.size, groups))
-        return y
+        return adjoint(*operands, window.to(window.size, groups))
 
     return batched_conv(grouped, names, xs, flags, many, window.groups)
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from minigrad.backends.launch import remapped
 from minigrad.backends.limits import ClassLimits, out_of_range
-from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Floating, Integral, Like
 from minigrad.core.dtype import float32, int64
 from minigrad.core.layout import along
@@ -150,21 +149,18 @@ def one_hot(tensor: Annotated[Tensor, Integral], num_classes: Int = -1) -> Tenso
     if num_classes == -1:
         low, high = ends_of(tensor)
         num_classes = high + 1 if low >= 0 else 1  # the op refuses a negative class
-    result: Tensor = marked_classes(tensor, classes=num_classes)
-    return result
+    return marked_classes(tensor, classes=num_classes)
 
 
 @kernel(
     dtype=index_dtype, shape=lambda op, target, *, classes: (*target.shape, classes), namespace=(), label="one_hot",
     batch="front",
 )  # fmt: skip
-def marked_classes(backend, out, target: Tensor, *, classes: Int):
+def marked_classes(steps, out, target: Tensor, *, classes: Int):
     """Return vectors with 1 at the position of each class.  The launch raises IndexOutOfRange for another class."""
-    steps = Steps(backend, (out,), (target,))
-    (result,), (indices,) = steps.outs, steps.operands
     minus = steps.constant(-1, int64)
-    steps.ask(Unpick(NO_CLASS, "none"), result, minus.seen(minus.layout.expand(indices.shape)), indices)
-    return steps.launch.within(ClassLimits(backend, "one_hot", 0, target, classes, None))
+    steps.ask(Unpick(NO_CLASS, "none"), out, minus.seen(minus.layout.expand(target.shape)), target)
+    return steps.launch.within(ClassLimits(steps.backend, "one_hot", 0, target, classes, None))
 
 
 def _padding(weight: Tensor, padding_idx: int) -> int:

@@ -141,8 +141,7 @@ def over_all(each: Rule | None, average: bool) -> Rule | None:
     fn = each.fn
 
     def of_sum(g: Tensor, *saved: Tensor, dims: Ints, in_shape: Ints) -> Tensor:
-        result: Tensor = fn(restore(g, dims, in_shape), *saved)
-        return result
+        return fn(restore(g, dims, in_shape), *saved)
 
     def of_mean(g: Tensor, *saved: Tensor, dims: Ints, in_shape: Ints) -> Tensor:
         return of_sum(wide(g) / float(math.prod(in_shape[d] for d in dims)), *saved, dims=dims, in_shape=in_shape)

@@ -50,10 +50,9 @@ def picked(x: Tensor, target: Tensor, counts: Tensor) -> Tensor:
 
 def gradient_of_loss(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
     """Call the backward op of cross_entropy, which the decorator `picks` makes below."""
-    result: Tensor = schema["cross_entropy_backward"].public(  # type: ignore[misc]
+    return schema["cross_entropy_backward"].public(  # type: ignore[misc]
         g, x, target, ignore=ignore, reduction=reduction
     )
-    return result
 
 
 def tangent_of_loss(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
@@ -79,8 +78,7 @@ def tangent_of_gradient(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore:
     p, recorded = softmax(x, -1), is_grad_enabled()
     if derives(v, recorded) or derives(p, recorded):
         return softmax_gradient(v, p, -1)
-    result: Tensor = schema["softmax_backward"].public(v, p, dim=-1)  # type: ignore[misc]
-    return result
+    return schema["softmax_backward"].public(v, p, dim=-1)  # type: ignore[misc]
 
 
 @picks(
@@ -144,8 +142,7 @@ def cross_entropy(
         return cross_entropy_rows(rows, target, ignore=ignore, reduction=reduction)
     logs = log_softmax(x, dim)
     if smooth == 0.0:
-        loss: Tensor = nll_loss(logs, target, weight, ignore_index=ignore, reduction=reduction)
-        return loss
+        return nll_loss(logs, target, weight, ignore_index=ignore, reduction=reduction)
     if weight is None:
         even = expand(mean(logs, dim, keepdim=True), shape=logs.shape)
         parts = [nll_loss(each, target, ignore_index=ignore, reduction=reduction) for each in (logs, even)]
@@ -180,10 +177,9 @@ def linear_cross_entropy(
     flat = None if linear_bias is None else linear_bias.reshape(-1)
     logits = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), flat).reshape(*batch, C, *dims)
     ignored = -100 if ignore_index is None else ignore_index
-    loss: Tensor = cross_entropy(
+    return cross_entropy(
         logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
     )
-    return loss
 
 
 @composed()

@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Annotated, Any
+from typing import Annotated
 
-from minigrad.backends.launch import Launch
 from minigrad.backends.limits import ClassLimits
 from minigrad.backends.lowering.functions import SUM
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.conditions import expect_same, expect_shape
 from minigrad.core.dtype import DType, as_dtype, int64, promote
-from minigrad.core.op import Spec
 from minigrad.core.requests import Pick, Reduce
 from minigrad.core.roles import Choice, Flag, Number, Scalar
 from minigrad.core.shape import broadcast_shapes
@@ -27,7 +25,7 @@ from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.partials import declared
 from minigrad.declare.rules import joint
 from minigrad.errors import DTypeError, ShapeError
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula, scalar_of
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange
 from minigrad.ops.indexing.gathering import gather, index_select, scatter_add, zeros_of
@@ -66,18 +64,11 @@ def excess_derivative(g, score, below, index, named, share, scale, margin, power
     return 0 if index == named or gap <= 0 else -share * scale * g * (1 if power == 1 else 2 * gap)
 
 
-def balanced(derivative, total, index, named):
-    """Return the gradient of a score, from the derivative of its own term and the sum of these over the row."""
-    return -total if index == named else derivative
-
-
-def added(acc, x):
-    """Add an element to a sum."""
-    return acc + x
-
-
-EXCESSES = declared(added, "zero", order="sum", map=excess)
-EXCESS_DERIVATIVE, BALANCED = scalar_of(excess_derivative), scalar_of(balanced)
+# The gradient of a score; for the named class, minus the sum over the row.
+BALANCED = formula("balanced(derivative, total, index, named)", "-total if index == named else derivative")
+ADDED = formula("added(acc, x)", "acc + x")
+EXCESSES = declared(ADDED, "zero", order="sum", map=excess)
+EXCESS_DERIVATIVE = scalar_of(excess_derivative)
 
 
 def scale_of(shape: Sequence[int], reduction: str) -> float:
@@ -127,24 +118,19 @@ def gradient(g, input, target, weight, *, power, margin, reduction):
     namespace=(), out=False, label="multi_margin_loss",
     vjp=(gradient, None, None),
 )  # fmt: skip
-def margin_losses(
-    backend: Any, out: Spec, input: Tensor, target: Tensor, weight: Tensor | None = None, *, power, margin, reduction
-) -> Launch:
+def margin_losses(steps, out, input: Tensor, target: Tensor, weight: Tensor | None = None, *, power, margin, reduction):
     """Return the loss of each row of scores, or their sum or mean; see `multi_margin_loss`.
 
     Gradient: for each class with an excess, g times the derivative of its term; for the named class, minus their sum.
     """
-    more = () if weight is None else (weight,)
-    steps = Steps(backend, (out,), (input, target, *more))
-    (result,), (rows, *_) = steps.outs, steps.operands
     wide = as_dtype(out.dtype.accumulator)
     arguments = terms_of(steps, steps.operands, wide, power, margin, reduction)
-    dims, kept = ((1,), (rows.shape[0], 1)) if reduction == "none" else ((0, 1), (1, 1))
-    if reduction == "mean" and not rows.layout.numel:
-        steps.fill(result, math.nan)
+    dims, kept = ((1,), (input.shape[0], 1)) if reduction == "none" else ((0, 1), (1, 1))
+    if reduction == "mean" and not input.layout.numel:
+        steps.fill(out, math.nan)
         return steps.launch
-    steps.ask(Reduce(EXCESSES, wide.compute, dims), result.seen(result.layout.view(kept)), rows, *arguments)
-    return steps.launch.within(ClassLimits(backend, "multi_margin_loss", 1, target, rows.shape[1], None))
+    steps.ask(Reduce(EXCESSES, wide.compute, dims), out.seen(out.layout.view(kept)), input, *arguments)
+    return steps.launch.within(ClassLimits(steps.backend, "multi_margin_loss", 1, target, input.shape[1], None))
 
 
 @kernel(
@@ -152,21 +138,17 @@ def margin_losses(
     linear=joint("g"), namespace=(), out=False, label="the gradient of multi_margin_loss",
 )  # fmt: skip
 def margin_gradients(
-    backend: Any, out: Spec, g: Tensor, input: Tensor, target: Tensor, weight: Tensor | None = None, *, power, margin,
-    reduction,
-) -> Launch:  # fmt: skip
+    steps, out, g: Tensor, input: Tensor, target: Tensor, weight: Tensor | None = None, *, power, margin, reduction
+):
     """Return the gradient of `margin_losses` with respect to the scores."""
-    more = () if weight is None else (weight,)
-    steps = Steps(backend, (out,), (g, input, target, *more))
-    (result,), (head, rows, *_) = steps.outs, steps.operands
-    wide = as_dtype(out.dtype.compute)
+    head, wide = steps.operands[0], as_dtype(out.dtype.compute)
     arguments = terms_of(steps, steps.operands[1:], wide, power, margin, reduction)
-    derivatives, total = steps.work(rows.shape, wide), steps.work((rows.shape[0], 1), wide)
+    derivatives, total = steps.work(input.shape, wide), steps.work((input.shape[0], 1), wide)
     heads = column(head) if head.shape else head
-    steps.each(EXCESS_DERIVATIVE, derivatives, heads, rows, *arguments)
+    steps.each(EXCESS_DERIVATIVE, derivatives, heads, input, *arguments)
     steps.reducer(SUM, total, derivatives, (1,))
-    steps.each(BALANCED, result, derivatives, total, *arguments[1:3])
-    return steps.launch.within(ClassLimits(backend, "multi_margin_loss", 2, target, rows.shape[1], None))
+    steps.each(BALANCED, out, derivatives, total, *arguments[1:3])
+    return steps.launch.within(ClassLimits(steps.backend, "multi_margin_loss", 2, target, input.shape[1], None))
 
 
 def gaps(x: Tensor, target: Tensor, weight: Tensor | None, margin: float) -> tuple[Tensor, Tensor | float, Tensor]:

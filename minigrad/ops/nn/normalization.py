@@ -99,8 +99,7 @@ def _back_batch(name: str, g: Tensor, x: Tensor, weight: Tensor, eps: float, siz
     back: Any = schema[f"{name}_backward"].public
     if flags[2]:  # weight appears only as a factor of g
         return back(g * _beside(weight, True, x, size), x, *_neutral(x, 1), eps=eps).to(g.dtype)
-    dx: Tensor = back(g, x, weight, eps=eps)
-    return dx
+    return back(g, x, weight, eps=eps)
 
 
 def _sums_batch(normalized: Any, lines: int, g: Tensor, x: Tensor, eps: float) -> tuple[Tensor, ...]:
@@ -128,8 +127,7 @@ def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Ten
     """
     recorded = is_grad_enabled()
     if not derives(dx, recorded) and not derives(x, recorded):
-        result: Tensor = schema[f"{name}_backward"].public(dx, x, *_neutral(x, 1), eps=eps)  # type: ignore[misc]
-        return result
+        return schema[f"{name}_backward"].public(dx, x, *_neutral(x, 1), eps=eps)  # type: ignore[misc]
     dx, x = wide(dx), wide(x)
     if centred:
         dx, x = dx - mean(dx, -1, keepdim=True), x - mean(x, -1, keepdim=True)

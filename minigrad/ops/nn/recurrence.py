@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.steps import Value
 from minigrad.core.conditions import expect_shapes
 from minigrad.core.op import Op, Spec
 from minigrad.declare.decorators import kernel
@@ -146,17 +145,15 @@ def lstm_sums(dh: Tensor, dc: Tensor, dgates: Tensor | None, c: Tensor, c_next: 
     batch="front",
     namespace=(), out=False,
 )  # fmt: skip
-def lstm_step(backend: Any, h: Spec, c_next: Spec, gates_out: Spec, x: Tensor, hidden: Tensor, c: Tensor):
+def lstm_step(steps, h, c_next, gates_out, x: Tensor, hidden: Tensor, c: Tensor):
     """Return the next h and c of an LSTM, and the gates i, f, g, o, from the sums x + hidden.
 
     The next state is c' = f*c + i*g, and h = o*tanh(c').
     Gradient: let s = dc + dh*o*(1 - tanh(c')**2), the gradient of c'. For c, it is s*f. For the sums of i, f, g and o,
     it is s*g*i*(1 - i), s*c*f*(1 - f), s*i*(1 - g**2) and dh*tanh(c')*o*(1 - o).
     """
-    steps = Steps(backend, (h, c_next, gates_out), (x, hidden, c))
-    (y, new, activated), (a, b, old) = steps.outs, steps.operands
-    steps.each(LSTM, [y, new, *gates(activated, 4)], *gates(a, 4), *gates(b, 4), old)
-    return steps.launch
+    a, b, old = steps.operands
+    steps.each(LSTM, [h, c_next, *gates(gates_out, 4)], *gates(a, 4), *gates(b, 4), old)
 
 
 @kernel(
@@ -164,14 +161,10 @@ def lstm_step(backend: Any, h: Spec, c_next: Spec, gates_out: Spec, x: Tensor, h
     shape=lambda op, dh, dc, c, c_next, activated: (activated.shape, c.shape),
     outputs=("gradient_of_x", "gradient_of_c"), namespace=(), out=False, label="the gradient of lstm_step",
 )  # fmt: skip
-def lstm_step_backward(
-    backend: Any, dx: Spec, dstate: Spec, dh: Tensor, dc: Tensor, c: Tensor, c_next: Tensor, activated: Tensor
-):
+def lstm_step_backward(steps, dx, dstate, dh: Tensor, dc: Tensor, c: Tensor, c_next: Tensor, activated: Tensor):
     """Return the gradients of `lstm_step`, computed from its gates."""
-    steps = Steps(backend, (dx, dstate), (dh, dc, c, c_next, activated))
-    (sums, state), (*states, kept) = steps.outs, steps.operands
-    steps.each(LSTM_BACK, [*gates(sums, 4), state], *states, *gates(kept, 4))
-    return steps.launch
+    *states, kept = steps.operands
+    steps.each(LSTM_BACK, [*gates(dx, 4), dstate], *states, *gates(kept, 4))
 
 
 # ---- GRU ------------------------------------------------------------------------------------------------------------
@@ -214,17 +207,15 @@ def gru_sums(dh: Tensor, dgates: Tensor | None, hidden: Tensor, h: Tensor, activ
     batch="front",
     namespace=(), out=False,
 )  # fmt: skip
-def gru_step(backend: Any, h_next: Spec, gates_out: Spec, x: Tensor, hidden: Tensor, h: Tensor):
+def gru_step(steps, h_next, gates_out, x: Tensor, hidden: Tensor, h: Tensor):
     """Return the next h of a GRU, and the gates r, z, n, from the sums x and hidden.
 
     With n = tanh(x_n + r*hidden_n), the next state is h' = n + z*(h - n).
     Gradient: for h, g*z. Let dn = g*(1 - z)*(1 - n**2). For the sums of r, z and n in x, it is dn*hidden_n*r*(1 - r),
     g*(h - n)*z*(1 - z) and dn; in hidden, it is the same, with dn*r for the sum of n.
     """
-    steps = Steps(backend, (h_next, gates_out), (x, hidden, h))
-    (new, activated), (a, b, old) = steps.outs, steps.operands
-    steps.each(GRU, [new, *gates(activated, 3)], *gates(a, 3), *gates(b, 3), old)
-    return steps.launch
+    a, b, old = steps.operands
+    steps.each(GRU, [h_next, *gates(gates_out, 3)], *gates(a, 3), *gates(b, 3), old)
 
 
 @kernel(
@@ -233,12 +224,8 @@ def gru_step(backend: Any, h_next: Spec, gates_out: Spec, x: Tensor, hidden: Ten
     outputs=("gradient_of_x", "gradient_of_hidden", "gradient_of_h"), namespace=(), out=False,
     label="the gradient of gru_step",
 )  # fmt: skip
-def gru_step_backward(
-    backend: Any, dx: Spec, dhidden: Spec, dstate: Spec, dh: Tensor, hidden: Tensor, h: Tensor, activated: Tensor
-):
+def gru_step_backward(steps, dx, dhidden, dstate, dh: Tensor, hidden: Tensor, h: Tensor, activated: Tensor):
     """Return the gradients of `gru_step`, computed from its gates."""
-    steps = Steps(backend, (dx, dhidden, dstate), (dh, hidden, h, activated))
-    (first, second, state), (head, sums, old, kept) = steps.outs, steps.operands
-    outs = [*gates(first, 3), *gates(second, 3), state]
+    head, sums, old, kept = steps.operands
+    outs = [*gates(dx, 3), *gates(dhidden, 3), dstate]
     steps.each(GRU_BACK, outs, head, gates(sums, 3)[2], old, *gates(kept, 3))
-    return steps.launch

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.launch import Launch
-from minigrad.backends.steps import Steps
 from minigrad.core.dtype import DType, float64, int64
 from minigrad.core.op import Op, ScalarFn, Spec
 from minigrad.core.requests import GridGradients, Resample, SampleGrid
@@ -139,24 +138,21 @@ def joined_tap(index, weight, position, share, size):
     ),
     batch="merged",
 )  # fmt: skip
-def tapped(backend, out, x: Tensor, index: Tensor, weight: Tensor, size: Size, back: Flag = False):
+def tapped(steps, out, x: Tensor, index: Tensor, weight: Tensor, size: Size, back: Flag = False):
     """Sum the pixels of planes (N, C, P) at the indices in tables (N, taps, size), times their weights; -1 is skipped.
 
     back: whether to compute the adjoint, which adds elements (N, C, outputs), times their weights, to planes of `size`
     pixels.
     Gradient: for x, the adjoint; for a weight, the sum over channels of g times the pixel.
     """
-    steps = Steps(backend, (out,), (x, index, weight))
     for n in range(x.shape[0]):
         one, *operands = (v.seen(v.layout.select(0, n)) for v in (*steps.outs, *steps.operands))
         steps.ask(Resample(1, back), one, *operands)
-    return steps.launch
 
 
 def _untapped(g: Tensor, index: Tensor, weight: Tensor, size: int, back: bool) -> Tensor:
     """Return the adjoint of `tapped`; a tap with a weight of nan is skipped."""
-    result: Tensor = tapped(g, where(weight == weight, index, -1), weight, size, not back)
-    return result
+    return tapped(g, where(weight == weight, index, -1), weight, size, not back)
 
 
 def _shares(g: Tensor, x: Tensor, index: Tensor) -> Tensor:

@@ -133,8 +133,7 @@ def avg_pool_back(backend, out, output: Tensor, window):
 def weighted(x: Tensor, d: int, index: Any, weight: Any) -> Tensor:
     """Return weighted sums of elements along a dim; `index` and `weight` are tables (terms, outputs)."""
     tables = constant(index, int64, x.device), constant(cast_array(weight, x.dtype), x.dtype, x.device)
-    result: Tensor = resample(x, *tables, dim=d, size=index.shape[1])
-    return result
+    return resample(x, *tables, dim=d, size=index.shape[1])
 
 
 def wide_floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:

@@ -61,8 +61,7 @@ def polar(abs, angle):
 
 def unit_of(angle: Tensor) -> Tensor:
     """Return the complex numbers of magnitude 1 with these angles."""
-    result: Tensor = polar(angle * 0.0 + 1.0, angle)
-    return result
+    return polar(angle * 0.0 + 1.0, angle)
 
 
 @elementwise(dtype=float_to_real, vjp=(lambda g, x: turning(g, x),))

@@ -16,7 +16,7 @@ from minigrad.core.roles import DimOrDims, DimOrOther, Flag
 from minigrad.core.shape import normalize_dims, numel
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import index_dtype, twice, values_and_positions
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.pointwise.arithmetic import maximum, minimum
 from minigrad.ops.reduction.sums import amax, amin
@@ -36,17 +36,9 @@ def kept(out: Spec, x: Spec, dim: int) -> Spec:
     return out if len(out.shape) == len(x.shape) else Spec(out.layout.unsqueeze(dim), out.dtype)
 
 
-def greater(best, x):
-    """Return whether x replaces `best` as the largest; the first nan and the first of tied elements stay."""
-    return (x > best and best == best) or (x != x and best == best)
-
-
-def less(best, x):
-    """Return whether x replaces `best` as the smallest; the first nan and the first of tied elements stay."""
-    return (x < best and best == best) or (x != x and best == best)
-
-
-GREATER, LESS = scalar_of(greater), scalar_of(less)
+# Whether x replaces `best`: the first nan and the first of tied elements stay.
+GREATER = formula("greater(best, x)", "(x > best and best == best) or (x != x and best == best)")
+LESS = formula("less(best, x)", "(x < best and best == best) or (x != x and best == best)")
 
 
 def _over_several(op: Any, input: Tensor, dim: Any, keepdim: bool, out: Any) -> Any:

@@ -18,8 +18,9 @@ from minigrad.declare.decorators import composed, reduction
 from minigrad.declare.forms import as_float, expect_agreement
 from minigrad.declare.rules import accumulate
 from minigrad.errors import ArgumentError
+from minigrad.kernels.scalar import formula
 from minigrad.ops.creation import zeros_like
-from minigrad.ops.reduction.sums import amax, amin, present, restore, sum, wide
+from minigrad.ops.reduction.sums import PRESENT, amax, amin, restore, sum, wide
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -77,19 +78,9 @@ def of_order(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) -> T
     return power_norm(wide(x).abs(), order, dims, keepdim) if short is None else short(x, dims, keepdim)
 
 
-def squared(x):
-    """Return the square of an element, its term in the squared norm."""
-    return x * x
-
-
-def square_root(acc):
-    """Return the norm from the sum of squares."""
-    return math.sqrt(acc)
-
-
-def magnitude(x):
-    """Return the magnitude of an element."""
-    return abs(x)
+SQUARED = formula("squared(x)", "x * x")
+ROOT = formula("square_root(acc)", "math.sqrt(acc)")
+MAGNITUDE = formula("magnitude(x)", "abs(x)")
 
 
 def direction(x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
@@ -100,7 +91,7 @@ def direction(x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 @reduction(
-    dtype=accumulate, identity="zero", order="sum", map=squared, finish=square_root, namespace=(),
+    dtype=accumulate, identity="zero", order="sum", map=SQUARED, finish=ROOT, namespace=(),
     label="norm",
     vjp=(lambda g, x, y, *, dims: restore(g, dims, x.shape) * direction(x, y, dims),),
     jvp=lambda dx, x, y, *, dims, keepdim: sum(dx * direction(x, y, dims), dims, keepdim),
@@ -111,7 +102,7 @@ def length(acc, x):
 
 
 @reduction(
-    dtype=accumulate, identity="zero", order="sum", map=magnitude, namespace=(), label="norm",
+    dtype=accumulate, identity="zero", order="sum", map=MAGNITUDE, namespace=(), label="norm",
     vjp=(lambda g, x, *, dims: restore(g, dims, x.shape) * x.sign(),),
     jvp=lambda dx, x, *, dims, keepdim: sum(dx * x.sign(), dims, keepdim),
 )  # fmt: skip
@@ -121,7 +112,7 @@ def sum_of_magnitudes(acc, x):
 
 
 @reduction(
-    dtype=accumulate, identity="zero", order="sum", map=present, namespace=(), label="norm",
+    dtype=accumulate, identity="zero", order="sum", map=PRESENT, namespace=(), label="norm",
     vjp=(lambda g, x: zeros_like(x),), jvp=lambda dx, y: zeros_like(y),
 )  # fmt: skip
 def number_present(acc, x):

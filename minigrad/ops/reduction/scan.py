@@ -23,7 +23,7 @@ from minigrad.declare.forms import as_float
 from minigrad.declare.partials import declared
 from minigrad.declare.rules import floating, joint, same_shape, twice, values_and_positions, widen
 from minigrad.errors import ArgumentError
-from minigrad.kernels.scalar import scalar_of
+from minigrad.kernels.scalar import formula
 from minigrad.ops.casting import clone, to
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.pointwise.compare import where
@@ -58,14 +58,8 @@ def _moved(x: Tensor, dim: int, later: bool, fill: float) -> Tensor:
 # ---- sums, products, log-sums ---------------------------------------------------------------------------------------
 
 
-def running_sum(acc, x):
-    """Return the next value of a cumulative sum."""
-    return acc + x
-
-
-def running_product(acc, x):
-    """Return the next value of a cumulative product."""
-    return acc * x
+RUNNING_SUM = formula("running_sum(acc, x)", "acc + x")
+RUNNING_PRODUCT = formula("running_product(acc, x)", "acc * x")
 
 
 def running_log(acc, x):
@@ -73,18 +67,14 @@ def running_log(acc, x):
     return log_of_two(x, acc)
 
 
-def running_line(acc, x, factor):
-    """Return x + factor*acc, the next value of a recurrence."""
-    return x + factor * acc
-
-
+RUNNING_LINE = formula("running_line(acc, x, factor)", "x + factor * acc")  # the next value of a recurrence
 LOWEST = -math.inf  # the value for an empty sum: log(0)
-SUM = declared(running_sum, "zero", order="sum", linear=True)
-PRODUCT = declared(running_product, "one", order="sum")
+SUM = declared(RUNNING_SUM, "zero", order="sum", linear=True)
+PRODUCT = declared(RUNNING_PRODUCT, "one", order="sum")
 LOG = declared(running_log, "lowest", combine=running_log)
 # Imaginary parts are determined up to 2*pi, so the order of additions decides about them; this is PyTorch's order.
 COMPLEX_LOG = declared(running_log, "lowest", order="sequential")
-LINE = declared(running_line, "zero", order="sequential")
+LINE = declared(RUNNING_LINE, "zero", order="sequential")
 
 
 @kernel(
@@ -191,17 +181,9 @@ def logcumsumexp(backend, out, input: Tensor, dim: Dim):
 # ---- cumulative minima and maxima -----------------------------------------------------------------------------------
 
 
-def not_less(best, x):
-    """Return whether x replaces `best` as the largest element so far; an equal x and a nan do."""
-    return x >= best or x != x
-
-
-def not_greater(best, x):
-    """Return whether x replaces `best` as the smallest element so far; an equal x and a nan do."""
-    return x <= best or x != x
-
-
-NOT_LESS, NOT_GREATER = scalar_of(not_less), scalar_of(not_greater)
+# Whether x replaces `best`, the extremum so far; an equal x and a nan do.
+NOT_LESS = formula("not_less(best, x)", "x >= best or x != x")
+NOT_GREATER = formula("not_greater(best, x)", "x <= best or x != x")
 
 
 RUNNING: dict[str, Any] = {

@@ -15,11 +15,12 @@ from minigrad.core.dtype import float64, int64, uint64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Gather, Nth, Reduce, Sort
 from minigrad.core.roles import Cast, Choice, Dim, DimOrAll, Dims, Flag, Int, Number, OneDim
-from minigrad.declare.decorators import composed, kernel, reduction, scalar
+from minigrad.declare.decorators import composed, kernel, reduction
 from minigrad.declare.forms import as_float
 from minigrad.declare.partials import declared
 from minigrad.declare.rules import twice, widen
 from minigrad.errors import ArgumentError, ShapeError, warn
+from minigrad.kernels.scalar import formula
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import gather
@@ -44,9 +45,7 @@ def _ranked_shape(op: Op, input: Spec, *, k: int, dim: int, keepdim: bool) -> tu
     """Return the shape of one element per row.  Raises ArgumentError unless there is a k-th element."""
     shape, n = extreme_shape(op, input, dim=dim, keepdim=keepdim), input.shape[dim]
     if not 1 <= k <= n:
-        raise ArgumentError(
-            f"{op.label}: k must be 1 to {n} for dim {dim} of {input!r}, got {k}; pass at most {n}", op=op.label
-        )
+        raise ArgumentError(f"{op.label}: k must be 1 to {n} for dim {dim} of {input!r}, got {k}; pass at most {n}")
     return shape
 
 
@@ -143,12 +142,8 @@ def longer(end, most, current, count, index, x):
     return index if longest else end, length if longest else most, x, length, index + 1
 
 
-def end_of_longest(end, most, current, count, index):
-    """Return the index of the end of the longest run."""
-    return end
-
-
-LONGEST_RUN = declared(longer, ("zero",) * 5, order="sequential", finish=end_of_longest)
+END_OF_LONGEST = formula("end_of_longest(end, most, current, count, index)", "end")
+LONGEST_RUN = declared(longer, ("zero",) * 5, order="sequential", finish=END_OF_LONGEST)
 
 
 @kernel(**EXTREME | {"shape": twice(extreme_shape)})
@@ -240,14 +235,11 @@ def at_shares(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, how:
 # ---- sums and means without nan, covariances and correlations --------------------------------------------------------
 
 
-@scalar
-def number_or_zero(x):
-    """Return x, or 0 for nan."""
-    return 0 if x != x else x
+NUMBER_OR_ZERO = formula("number_or_zero(x)", "0 if x != x else x")
 
 
 @reduction(
-    dtype=widen, identity="zero", order="sum", map=number_or_zero,
+    dtype=widen, identity="zero", order="sum", map=NUMBER_OR_ZERO,
     vjp=(lambda g, x, *, dims: where(isnan(x), 0.0, restore(g, dims, x.shape)),),
     jvp=lambda dx, x, *, dims, keepdim: sum(where(isnan(x), 0.0, dx), dims, keepdim),
 )  # fmt: skip

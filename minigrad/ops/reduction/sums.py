@@ -17,6 +17,7 @@ from minigrad.core.strides import stretched_strides
 from minigrad.declare import rules
 from minigrad.declare.decorators import composed, kernel, reduction
 from minigrad.errors import ShapeError
+from minigrad.kernels.scalar import formula
 from minigrad.ops.creation import ones_like
 from minigrad.ops.pointwise.compare import isfinite, same_number, where
 from minigrad.ops.pointwise.explog import exp, log
@@ -213,12 +214,10 @@ def prod(acc, x):
     return acc * x
 
 
-def present(x):
-    """Return 1 for a nonzero element; nan is nonzero."""
-    return x != 0
+PRESENT = formula("present(x)", "x != 0")  # nan is nonzero
 
 
-@reduction(dtype=rules.counted, identity="zero", order="sum", map=present, namespace=(), label="count_nonzero")
+@reduction(dtype=rules.counted, identity="zero", order="sum", map=PRESENT, namespace=(), label="count_nonzero")
 def count(acc, x):
     """Return the number of nonzero elements over `dim`, in int64.  Not differentiable."""
     return acc + x

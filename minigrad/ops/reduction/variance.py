@@ -26,52 +26,32 @@ from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.partials import average, declared
 from minigrad.declare.rules import floating, joint, same_shape, shape_of_reduction, twice, with_kept_dims
 from minigrad.errors import ArgumentError
-from minigrad.kernels.scalar import bound, scalar_of
+from minigrad.kernels.scalar import bound, formula
 from minigrad.ops.reduction.sums import mean, restore, sum, wide
 from minigrad.runtime.tensor import Tensor
 
 Ints = tuple[int, ...]
 
 
-def total(acc, x):
-    """Return acc + x, the next accumulator of a sum."""
-    return acc + x
-
-
-def difference(x, center):
-    """Return the deviation of an element from the mean."""
-    return x - center
-
-
-def squared_deviation(x, center):
-    """Return the squared deviation of an element from the mean."""
-    return (x - center) * (x - center)
-
-
-def mean_twice(acc, n):
-    """Return the mean twice, for two results that store it in different dtypes."""
-    return acc / n, acc / n
-
-
-def mean_of_squares(acc, n, correction):
-    """Return the sum of n squares, divided by n - correction; if this is not positive, the divisor is 0."""
-    return acc / (n - correction if n > correction else 0)
-
-
-def root_mean_of_squares(acc, n, correction):
-    """Return the square root of `mean_of_squares`, computed before any rounding to the dtype of the result."""
-    return math.sqrt(acc / (n - correction if n > correction else 0))
-
-
-MEAN = declared(total, "zero", order="sum", finish=average, linear=True)
-MEANS = declared(total, "zero", order="sum", finish=mean_twice, linear=True, results=2)
-DIFFERENCE, VARIANCE, DEVIATION = scalar_of(difference), scalar_of(mean_of_squares), scalar_of(root_mean_of_squares)
+TOTAL = formula("total(acc, x)", "acc + x")
+DIFFERENCE = formula("difference(x, center)", "x - center")
+SQUARED_DEVIATION = formula("squared_deviation(x, center)", "(x - center) * (x - center)")
+# For two results that store the mean in different dtypes.
+MEAN_TWICE = formula("mean_twice(acc, n)", "acc / n, acc / n", results=2)
+# If n is not greater than the correction, the divisor is 0.
+VARIANCE = formula("mean_of_squares(acc, n, correction)", "acc / (n - correction if n > correction else 0)")
+# The root is computed before any rounding to the dtype of the result.
+DEVIATION = formula(
+    "root_mean_of_squares(acc, n, correction)", "math.sqrt(acc / (n - correction if n > correction else 0))"
+)
+MEAN = declared(TOTAL, "zero", order="sum", finish=average, linear=True)
+MEANS = declared(TOTAL, "zero", order="sum", finish=MEAN_TWICE, linear=True, results=2)
 
 
 @lru_cache(maxsize=64)
 def squares_of(correction: float, last: ScalarFn) -> Reducer:
     """Return the reduction of elements and their mean to a variance or a standard deviation, which `last` computes."""
-    return declared(total, "zero", order="sum", map=squared_deviation, finish=bound(last, correction))
+    return declared(TOTAL, "zero", order="sum", map=SQUARED_DEVIATION, finish=bound(last, correction))
 
 
 def center(backend: Any, outs: tuple[Spec, ...], x: Any, dims: Ints) -> tuple[Steps, Value, np.dtype[Any]]:

@@ -193,8 +193,7 @@ def split_along(name: str, x: Tensor, dim: int, ndim: int, sections: Any) -> tup
             f"{name}: the length of dim {dim} of {describe(x)} must be a multiple of the number of parts {sections}; "
             "use tensor_split for parts of different lengths"
         )
-    parts: tuple[Tensor, ...] = tensor_split(x, sections, dim)
-    return parts
+    return tensor_split(x, sections, dim)
 
 
 @composed(out=False)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.lowering.functions import SUM, TOTAL
-from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Filled, Ndim
 from minigrad.core.layout import Layout
 from minigrad.core.roles import Factor, Ints
@@ -57,8 +56,7 @@ def with_constant(name: str, x: Tensor, pad: Sequence[int], value: complex) -> T
         x = narrow(x, d, start, n)
     if shape == x.shape:
         return clone(x)
-    padded: Tensor = put(expand(number(value, x.dtype, x.device), shape=shape), x, **position)
-    return padded
+    return put(expand(number(value, x.dtype, x.device), shape=shape), x, **position)
 
 
 @lru_cache(1024)
@@ -143,24 +141,22 @@ def counts_around(shape: tuple[int, ...], pad: tuple[int, ...], mode: str) -> tu
     vjp=(lambda g, *, counts, mode: taken_back(g, counts=counts, mode=mode),),
     batch=lambda input, *, counts, mode, batch: surrounded(input, counts=(0, 0, *counts), mode=mode), complex=True,
 )  # fmt: skip
-def surrounded(backend, out, input: Tensor, *, counts, mode):
+def surrounded(steps, out, input: Tensor, *, counts, mode):
     """Return a copy of the input, surrounded by copies of its elements by one of the modes of `pad`.
 
     counts: the numbers of elements to add before and after the first dim, then those for the second dim, and so on.
     Gradient: each element of g is added to the element of the input that was copied to its position.
     """
-    steps = Steps(backend, (out,), (input,))
-    (source,), pairs = steps.operands, in_pairs(counts)
+    pairs = in_pairs(counts)
     # views[k] is the part of the result without the padding of the last k dims; the last view is the centre.
-    last, views = len(pairs) - 1, [*steps.outs]
+    last, views = len(pairs) - 1, [out]
     for d in reversed(range(len(pairs))):
-        views.append(views[-1].at(d, pairs[d][0], source.shape[d]))
-    steps.copy(views[-1], source)
+        views.append(views[-1].at(d, pairs[d][0], input.shape[d]))
+    steps.copy(views[-1], input)
     # Strips are copied from the result, which already contains the strips of the dims before: this fills the corners.
     for d in range(len(pairs)):
         for start, strip in strips(views[last - d + 1].layout, d, pairs[d], mode, d == last):
             steps.copy(views[last - d].at(d, start, strip.shape[d]), views[0].seen(strip))
-    return steps.launch
 
 
 @kernel(
@@ -172,14 +168,13 @@ def surrounded(backend, out, input: Tensor, *, counts, mode):
     vjp=(lambda g0, *, counts, mode: surrounded(g0, counts=counts, mode=mode),),
     batch=lambda g, *, counts, mode, batch: taken_back(g, counts=(0, 0, *counts), mode=mode), complex=True,
 )  # fmt: skip
-def taken_back(backend, out, g: Tensor, *, counts, mode):
+def taken_back(steps, out, g: Tensor, *, counts, mode):
     """Return the centre of g, with each added element added where it came from: the adjoint of `surrounded`."""
-    steps = Steps(backend, (out,), (g,))
-    (gradient,), (result,), kept = steps.operands, steps.outs, out.dtype.accumulate  # half precision is rounded once
-    centre = steps.work(gradient.shape, kept if out.dtype.is_float else out.dtype)
-    steps.copy(centre, gradient)
+    kept = out.dtype.accumulate  # half precision is rounded once
+    centre = steps.work(g.shape, kept if out.dtype.is_float else out.dtype)
+    steps.copy(centre, g)
     for d, pair in enumerate(in_pairs(counts)):
-        whole, centre = centre, centre.at(d, pair[0], result.shape[d])
+        whole, centre = centre, centre.at(d, pair[0], out.shape[d])
         for start, strip in strips(centre.layout, d, pair, mode, d == len(counts) // 2 - 1):
             added, target = whole.at(d, start, strip.shape[d]), centre.seen(strip)
             if mode == "replicate" and strip.shape[d] > 1:
@@ -187,8 +182,7 @@ def taken_back(backend, out, g: Tensor, *, counts, mode):
                 steps.reducer(SUM, total, added, (d,))
                 added = total
             steps.each(TOTAL, target, target, added)
-    steps.copy(result, centre)
-    return steps.launch
+    steps.copy(out, centre)
 
 
 def strips(centre: Layout, d: int, counts: tuple[int, int], mode: str, innermost: bool) -> Iterator[tuple[int, Layout]]:

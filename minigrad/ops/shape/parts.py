@@ -74,8 +74,7 @@ def are_pairs(layout: Layout) -> bool:
 
 def paired(x: Tensor) -> Tensor:
     """Return pairs as complex numbers: a view if the memory allows it, otherwise a copy."""
-    result: Tensor = as_complex(x if are_pairs(x.layout) else x.clone().contiguous())
-    return result
+    return as_complex(x if are_pairs(x.layout) else x.clone().contiguous())
 
 
 @composed(out=False)
@@ -151,15 +150,13 @@ def real(input: Tensor) -> Tensor:
     """Return a view of the real parts; a real tensor is returned itself.  Gradient: g."""
     if not input.dtype.is_complex:
         return input
-    result: Tensor = real_copy(input) if backend_of(input.device).records else select(as_real(input), -1, 0)
-    return result
+    return real_copy(input) if backend_of(input.device).records else select(as_real(input), -1, 0)
 
 
 @composed(out=False, method=False)
 def imag(input: Annotated[Tensor, Complex]) -> Tensor:
     """Return a view of the imaginary parts.  Gradient: i*g.  Raises DTypeError for a real tensor."""
-    result: Tensor = imag_copy(input) if backend_of(input.device).records else select(as_real(input), -1, 1)
-    return result
+    return imag_copy(input) if backend_of(input.device).records else select(as_real(input), -1, 1)
 
 
 @composed(out=False)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.backends.steps import Steps
 from minigrad.core.conditions import expect_shape
 from minigrad.core.formats import contiguous_format
 from minigrad.core.layout import Layout
@@ -48,17 +47,14 @@ def _dense(x: Tensor) -> Tensor:
     ),
     complex=True,
 )  # fmt: skip
-def put(backend, out, whole, part, *, size, stride, storage_offset):
+def put(steps, out, whole, part, *, size, stride, storage_offset):
     """Return a contiguous copy of `whole` in which `part` replaces the elements that size, stride and offset specify.
 
     These elements must be distinct.
     Gradient: for `whole`, g with zeros at these elements; for `part`, these elements of g.
     """
-    steps = Steps(backend, (out,), (whole, part))
-    (result,), (first, second) = steps.outs, steps.operands
-    steps.ask(Copy(), result, first)
-    steps.ask(Copy(), result.seen(out.layout.as_strided(size, stride, storage_offset)), second)
-    return steps.launch
+    steps.ask(Copy(), out, whole)
+    steps.ask(Copy(), out.seen(out.layout.as_strided(size, stride, storage_offset)), part)
 
 
 Ops.put, Ops.look, Ops.clone, Ops.cast = put.op, as_strided.op, clone.op, cast.op  # type: ignore[attr-defined]
@@ -73,8 +69,7 @@ def scattered(name: str, x: Tensor, src: Tensor, part: Layout) -> Tensor:
     expect_shape(name, part.shape, "the shape of the selected part of", x, "reshape src", src=src)
     if not numel(part.shape):
         return clone(x)
-    whole: Tensor = put(x, src.to(x.dtype), size=part.shape, stride=part.strides, storage_offset=part.offset)
-    return whole
+    return put(x, src.to(x.dtype), size=part.shape, stride=part.strides, storage_offset=part.offset)
 
 
 @composed(out=False)

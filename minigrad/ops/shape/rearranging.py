@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Annotated, Any
 
-from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Ndim
 from minigrad.core.roles import Dim, Int, Ints, IntsOrNone, StretchedShape, ViewShape
 from minigrad.core.shape import as_shape, infer_hole, normalize_dim, normalize_dims
@@ -186,20 +185,18 @@ def roll(input: Tensor, shifts: Ints, dims: IntsOrNone = ()) -> Tensor:
     batch=lambda input, *, batch, shifts, dims: rolled(input, shifts=shifts, dims=tuple([d + 1 for d in dims])),
     complex=True,
 )  # fmt: skip
-def rolled(backend, out, input: Tensor, *, shifts, dims):
+def rolled(steps, out, input: Tensor, *, shifts, dims):
     """Return the elements shifted along `dims`; each shift is from 1 to the length of its dim minus 1.
 
     Gradient: g, shifted back.
     """
-    steps = Steps(backend, (out,), (input,))
     sizes = [input.shape[d] for d in dims]
     # Each dim has two parts: (start in the source, start in the result, length).
     for parts in product(*[((0, k, n - k), (n - k, 0, k)) for k, n in zip(shifts, sizes)]):
-        (result,), (source,) = steps.outs, steps.operands
+        result, (source,) = out, steps.operands
         for d, (start, to, length) in zip(dims, parts):
             result, source = result.at(d, to, length), source.at(d, start, length)
         steps.copy(result, source)
-    return steps.launch
 
 
 @composed(out=False)
@@ -262,17 +259,14 @@ def block_of(g: Tensor, shapes: Sequence[tuple[int, ...]], position: int) -> Ten
     vjp=(lambda g, *, in_shapes, position: block_of(g, in_shapes, position),),
     batch="front", complex=True,
 )  # fmt: skip
-def blocks_joined(backend, out, tensors: Sequence[Tensor]):
+def blocks_joined(steps, out, tensors: Sequence[Tensor]):
     """Return the matrices as blocks along the diagonal of zeros.  Gradient: each matrix gets its block of g."""
-    steps = Steps(backend, (out,), tensors)
-    (result,) = steps.outs
-    steps.fill(result, 0)
+    steps.fill(out, 0)
     rows = columns = 0
     for x in steps.operands:
         height, width = x.shape[-2:]
-        steps.copy(result.at(-2, rows, height).at(-1, columns, width), x)
+        steps.copy(out.at(-2, rows, height).at(-1, columns, width), x)
         rows, columns = rows + height, columns + width
-    return steps.launch
 
 
 def with_dims(ndim: int, tensors: Sequence[Tensor]) -> list[Any]:

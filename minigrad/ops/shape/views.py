@@ -35,8 +35,7 @@ from minigrad.runtime.tracers import Tracer
 
 def _look(shape: tuple[int, ...], view: Op, params: tuple[tuple[str, Any], ...]) -> Layout:
     """Return the layout of a view of a contiguous tensor of `shape`."""
-    layout: Layout = view.prepare(Layout.contiguous(shape), **dict(params))  # type: ignore[misc]
-    return layout
+    return view.prepare(Layout.contiguous(shape), **dict(params))  # type: ignore[misc]
 
 
 @kernel(
@@ -54,8 +53,7 @@ def put_back(backend, out, g, *, shape, view, params):
 
 def _look_again(g: Tensor, view: Op, params: tuple[tuple[str, Any], ...]) -> Tensor:
     """Return a view of g; `as_strided` counts elements of memory, so g must be contiguous as the operand was."""
-    again: Tensor = apply(view, (g.contiguous() if view is _strided() else g,), dict(params))
-    return again
+    return apply(view, (g.contiguous() if view is _strided() else g,), dict(params))
 
 
 def _put_back_batch(g: Tensor, shape: tuple[int, ...], view: Op, params: dict[str, Any], size: int) -> Tensor:
@@ -69,8 +67,7 @@ def _put_back_batch(g: Tensor, shape: tuple[int, ...], view: Op, params: dict[st
 
 
 def _strided() -> Op:
-    op: Op = as_strided.op  # type: ignore[attr-defined]
-    return op
+    return as_strided.op  # type: ignore[attr-defined]
 
 
 PUT_BACK: Op = put_back.op  # type: ignore[attr-defined]
@@ -93,8 +90,7 @@ def has_all_elements(shape: tuple[int, ...], view: Op, params: tuple[tuple[str, 
 def adjoint_of(view: Any, x: Tensor, shape: tuple[int, ...], **params: Any) -> Tensor:
     """Return zeros of a shape to which x is added through a view of a tensor of that shape."""
     # The batch rule shifts the dims among the parameters, so their defaults must be there too.
-    result: Tensor = put_back(x, shape=shape, view=view.op, params=tuple((view.op.params | params).items()))
-    return result
+    return put_back(x, shape=shape, view=view.op, params=tuple((view.op.params | params).items()))
 
 
 # ---- views that contain each element once: another view is the VJP --------------------------------------------------
