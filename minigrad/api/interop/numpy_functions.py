@@ -96,7 +96,7 @@ select(condlist, choicelist, default=0): first_choice(condlist, choicelist, defa
 where(condition, x, y, /): mg.where(condition, x, y)
 take(a, indices, axis=None, out=None): taken_along(ten(a, indices), ten(indices, a), axis)
 take_along_axis(arr, indices, axis=-1): mg.take_along_dim(ten(arr, indices), ten(indices, arr), axis)
-isin(element, test_elements, assume_unique=False, invert=False, kind=None): mg.isin(ten(element), ten(test_elements), invert=invert)
+isin(element, test_elements, assume_unique=False, invert=False): member(element, test_elements, invert)
 searchsorted(a, v, side="left", sorter=None): mg.searchsorted(a, v, side=side, sorter=sorter)
 dot(a, b, out=None): a * b if not (np.ndim(a) and np.ndim(b)) else mg.tensordot(a, b, ([-1], [max(-2, -b.ndim)]))
 inner(a, b, /): mg.inner(a, b)

@@ -76,6 +76,12 @@ def ten(x: Any, *others: Any) -> Tensor:
     return as_tensor(x, device=devices[0] if devices else None)
 
 
+def member(x: Any, values: Any, invert: bool) -> Tensor:
+    """Return whether each element of x is among the values."""
+    found: Tensor = mg.isin(ten(x, values), ten(values, x), invert=invert)
+    return found
+
+
 def has_tensors(x: Any) -> bool:
     """Return whether a value is a tensor, or a nested list that contains one."""
     return any(map(has_tensors, x)) if isinstance(x, (list, tuple)) else isinstance(x, Tensor)
