@@ -9,6 +9,7 @@ import numpy as np
 import minigrad as mg
 from minigrad.nn import functional
 from minigrad.ops.linalg import products as linalg
+from minigrad.ops.linalg.spectra import eigenvalues_of
 from minigrad.ops.linalg.systems import cofactors
 
 from .row import ALL, FLOATS, NUMBERS, Row
@@ -112,8 +113,8 @@ FACTORED = [
     _factored("qr-complete", lambda x: mg.linalg.qr(x, "complete").R, lambda x: np.linalg.qr(x, "complete")[1], "qr"),
     _factored("eigh", lambda x: mg.linalg.eigh(x + x.mT).eigenvectors ** 2,
               lambda x: np.linalg.eigh(x + x.swapaxes(-1, -2))[1] ** 2, "eigh"),
-    _factored("eigvalsh", lambda x: mg.linalg.eigvalsh(x + x.mT), lambda x: np.linalg.eigvalsh(x + x.swapaxes(-1, -2)),
-              "eigvalsh"),
+    *[_factored(name, lambda x, values=values: values(x + x.mT), lambda x: np.linalg.eigvalsh(x + x.swapaxes(-1, -2)), op)
+      for name, values, op in (("eigvalsh", mg.linalg.eigvalsh, "eigh"), ("eigenvalues", eigenvalues_of, "eigvalsh"))],
     *[_factored(f"svd-{kind}-{k}", lambda x, k=k: mg.linalg.svd(x, False)[k] ** 2,
                 lambda x, k=k: np.linalg.svd(x, False)[k] ** 2, "svd", shapes=(shape,))
       for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4))) for k in (0, 1, 2)],

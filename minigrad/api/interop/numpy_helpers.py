@@ -78,8 +78,8 @@ def ten(x: Any, *others: Any) -> Tensor:
 
 def member(x: Any, values: Any, invert: bool) -> Tensor:
     """Return whether each element of x is among the values."""
-    found: Tensor = mg.isin(ten(x, values), ten(values, x), invert=invert)
-    return found
+    mask: Tensor = mg.isin(ten(x, values), ten(values, x), invert=invert)
+    return mask
 
 
 def has_tensors(x: Any) -> bool:
