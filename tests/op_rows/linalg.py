@@ -113,7 +113,8 @@ FACTORED = [
     _factored("qr-complete", lambda x: mg.linalg.qr(x, "complete").R, lambda x: np.linalg.qr(x, "complete")[1], "qr"),
     _factored("eigh", lambda x: mg.linalg.eigh(x + x.mT).eigenvectors ** 2,
               lambda x: np.linalg.eigh(x + x.swapaxes(-1, -2))[1] ** 2, "eigh"),
-    *[_factored(name, lambda x, values=values: values(x + x.mT), lambda x: np.linalg.eigvalsh(x + x.swapaxes(-1, -2)), op)
+    *[_factored(name, lambda x, values=values: values(x + x.mT),
+                lambda x: np.linalg.eigvalsh(x + x.swapaxes(-1, -2)), op)
       for name, values, op in (("eigvalsh", mg.linalg.eigvalsh, "eigh"), ("eigenvalues", eigenvalues_of, "eigvalsh"))],
     *[_factored(f"svd-{kind}-{k}", lambda x, k=k: mg.linalg.svd(x, False)[k] ** 2,
                 lambda x, k=k: np.linalg.svd(x, False)[k] ** 2, "svd", shapes=(shape,))
