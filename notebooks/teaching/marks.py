@@ -113,7 +113,9 @@ def write_common(path: Path, notebooks: Sequence[Notebook]) -> None:
         lines += [f"## {name}", "", exercise(name).title, "", "| students | reason | who |", "|---|---|---|"]
         for cases in sorted(found.values(), key=len, reverse=True):
             who = ", ".join(sorted({student for student, _ in cases}))
-            lines.append(f"| {len({student for student, _ in cases})} | {cell_text(cases[0][1])} | {cell_text(who)} |")
+            student, reason = cases[0]
+            reason += f" ({student}; other numbers for the others)" if len({text for _, text in cases}) > 1 else ""
+            lines.append(f"| {len({student for student, _ in cases})} | {cell_text(reason)} | {cell_text(who)} |")
         lines.append("")
     path.write_text("\n".join(lines if reasons else [*lines, "There are none.", ""]), encoding="utf-8")
 
