@@ -78,11 +78,6 @@ def become_leaf(x: Any) -> None:
     x.__class__ = Var
 
 
-def set_requires_grad(x: Tensor, requires_grad: bool) -> None:
-    """Set `x.requires_grad`, as `requires_grad_` does."""
-    requires_grad_(x, requires_grad)
-
-
 def detach_(x: Tensor) -> Tensor:
     """Detach x from its history, in place, and return x: later results pass no gradient through x.
 
@@ -252,7 +247,7 @@ FUNCTIONS = (
     requires_grad_, detach_, is_inference, register_hook, register_post_accumulate_grad_hook, retain_grad, explain_grad,
 )  # fmt: skip
 PROPERTIES = {
-    "requires_grad": Tensor.requires_grad.setter(set_requires_grad),  # type: ignore[attr-defined]
+    "requires_grad": Tensor.requires_grad.setter(requires_grad_),  # type: ignore[attr-defined]
     "data": property(data, set_data), "grad": property(grad, set_grad, set_grad), "grad_fn": property(grad_fn),
     "output_nr": property(output_nr), "_version": property(count_of_writes), "_base": property(view_base),
     "retains_grad": property(retains_grad),

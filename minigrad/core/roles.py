@@ -63,8 +63,9 @@ def _new_dim(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
     return normalize_dim(value, operands[0].ndim + 1, op, operands[0])
 
 
-def _one_dim(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | None:
-    return None if value is None else _dim(value, op, name, operands)
+def or_none(function: Callable[..., Any], result: Any = None) -> Callable[..., Any]:
+    """Return a `read` or `shift` function that returns `result` for None."""
+    return lambda value, *others: result if value is None else function(value, *others)
 
 
 def _dims(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int, ...]:
@@ -91,14 +92,6 @@ def _ints(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int,
     if {*map(type, values)} == INTS:  # in most calls, all values are ints already
         return tuple(values)
     return tuple(read_int(each, op, name, operands) for each in values)
-
-
-def _ints_or_none(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int, ...]:
-    return () if value is None else _ints(value, op, name, operands)
-
-
-def _correction(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | float:
-    return 1 if value is None else read_scalar(value, op, name, operands)
 
 
 def plain_number(value: Any) -> Any:
@@ -251,10 +244,6 @@ def _shift_new_dim(value: int, shape: tuple[int, ...], size: int) -> int:
     return _shift_dim(value, (*shape, 1), size)
 
 
-def _shift_one_dim(value: int | None, shape: tuple[int, ...], size: int) -> int | None:
-    return None if value is None else _shift_dim(value, shape, size)
-
-
 def _shift_dims(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     if value is None:
         return tuple(range(1, len(shape) + 1))
@@ -306,7 +295,9 @@ DimOrOther = Annotated[
     Any, Role("Dim", "a dim, None for all, or another operand", "int | Tensor | None", _dim, _shift_dim)
 ]
 DimOrAll = Annotated[Any, Role("Dim", "a dim, or None for all", "int | None", _dim, _shift_dim)]
-OneDim = Annotated[Any, Role("OneDim", "a dim of the first operand, or None", "int | None", _one_dim, _shift_one_dim)]
+OneDim = Annotated[
+    Any, Role("OneDim", "a dim of the first operand, or None", "int | None", or_none(_dim), or_none(_shift_dim))
+]
 NewDim = Annotated[
     int, Role("NewDim", "where a new dim goes; negative values count from the end", "int", _new_dim, _shift_new_dim)
 ]
@@ -317,10 +308,10 @@ Shape = Annotated[Any, Role("Shape", "sizes of dims, none negative", "int | Sequ
 Int = Annotated[int, Role("Int", "an int", "int", read_int)]
 Ints = Annotated[Any, Role("Ints", "ints, one for each dim", "int | Sequence[int]", _ints)]
 Size = Annotated[int, Role("Size", "a count, not negative", "int", Number(0, whole=True).read)]
-IntsOrNone = Annotated[Any, Role("Ints", "ints, or None for none", "int | Sequence[int] | None", _ints_or_none)]
+IntsOrNone = Annotated[Any, Role("Ints", "ints, or None for none", "int | Sequence[int] | None", or_none(_ints, ()))]
 Scalar = Annotated[Any, Role("Scalar", "a number", "float", read_scalar)]
 Factor = Annotated[Any, Role("Scalar", "a number, complex next to complex operands", "complex", read_factor)]
-Correction = Annotated[Any, Role("Scalar", "a number, or None for 1", "float | None", _correction)]
+Correction = Annotated[Any, Role("Scalar", "a number, or None for 1", "float | None", or_none(read_scalar, 1))]
 Probability = Annotated[Any, Number(0, 1, noun="probability", example=0.5)]
 Flag = Annotated[bool, Role("Flag", "True or False", "bool", _flag)]
 # Also flags that PyTorch's Python code reads: they may be None, which is false.  Its compiled code refuses None.

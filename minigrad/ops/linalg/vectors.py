@@ -64,20 +64,15 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
                 f"cross: input must have a dim of length 3, got {describe(input)}; pass vectors of 3 elements"
             )
         dim -= input.ndim if input.ndim == other.ndim else 0
-    return vector_product("cross", input, other, dim)
-
-
-def vector_product(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
-    """Return the cross products along a dim of operands that broadcast; `name` is the op for messages."""
-    expect_same("dims", name, input=a, other=b)
-    d = normalize_dim(dim, a.ndim, name, a)
-    if a.shape[d] != 3 or b.shape[d] != 3:
+    expect_same("dims", "cross", input=input, other=other)
+    d = normalize_dim(dim, input.ndim, "cross", input)
+    if input.shape[d] != 3 or other.shape[d] != 3:
         raise ShapeError(
-            f"{name}: the operands must have length 3 along dim {dim}, got {describe(a)} and {describe(b)}; pass the "
-            "dim of the vectors as dim"
+            f"cross: the operands must have length 3 along dim {dim}, got {describe(input)} and {describe(other)}; "
+            "pass the dim of the vectors as dim"
         )
-    shape = broadcast_shapes(name, a.shape, b.shape)
-    return crossed(*[x if x.shape == shape else expand(x, shape=shape) for x in (a, b)], dim=d)
+    shape = broadcast_shapes("cross", input.shape, other.shape)
+    return crossed(*[x if x.shape == shape else expand(x, shape=shape) for x in (input, other)], dim=d)
 
 
 # The elements of the cross product of two vectors.

@@ -76,7 +76,29 @@ def adaptive_max_pool2d(
     return_indices: whether to return the row-major position of each element in its plane as well, in int64.
     Gradient: g at the first of the largest elements of each window.
     """
-    return adaptive_largest(name, dims, input, output_size, return_indices)
+    sizes = adaptive_sizes(name, dims, input, output_size)
+    Filled(input.ndim - 1, "inner dim").expect(name, input=input)
+    image = input.shape[-dims:]
+    if input.layout.numel and all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):
+        window = tuple(n // m for n, m in zip(image, sizes, strict=True))
+        return max_pooled(name, dims, input, window, None, 0, 1, False, return_indices)
+    # Each window is read with the length of the longest window, by repeating its last element.  This does not change
+    # which of the largest elements is the first.
+    position: Any = np.zeros((1,) * (2 * dims), np.int64)
+    for d, (n, m) in enumerate(zip(image, sizes, strict=True)):
+        first, counts = spans(n, m)
+        along = first[:, None] + np.minimum(np.arange(counts.max(initial=1)), counts[:, None] - 1)
+        position = position * n + np.expand_dims(along, [k for k in range(2 * dims) if k % dims != d])
+    front, taps = input.shape[:-dims], prod(position.shape[dims:])
+    planes = reshape(input, (*front, prod(image)))
+    table = tensor(position.reshape(-1), device=input.device)
+    windows = reshape(index_select(planes, planes.ndim - 1, table), (*front, *sizes, taps))
+    values, best = largest(windows, -1)
+    if not return_indices:
+        return values
+    where = reshape(table, (*(1,) * len(front), *sizes, taps))
+    indices = gather(expand(where, shape=windows.shape), windows.ndim - 1, best.unsqueeze(-1))
+    return values, indices.squeeze(-1)
 
 
 def adaptive_mean(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
@@ -103,33 +125,6 @@ def sums_of(n: int, m: int) -> tuple[Any, Any, Any]:
     first, counts = spans(n, m)
     terms = np.arange(counts.max(initial=1))[:, None]
     return np.where(terms < counts, first + terms, -1), np.ones((len(terms), m)), counts
-
-
-def adaptive_largest(name: str, dims: int, x: Tensor, output_size: Any, return_indices: bool) -> Any:
-    """Return the largest elements of windows, and their positions; windows of equal size use the op of `max_pool`."""
-    sizes = adaptive_sizes(name, dims, x, output_size)
-    Filled(x.ndim - 1, "inner dim").expect(name, input=x)
-    image = x.shape[-dims:]
-    if x.layout.numel and all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):
-        window = tuple(n // m for n, m in zip(image, sizes, strict=True))
-        return max_pooled(name, dims, x, window, None, 0, 1, False, return_indices)
-    # Each window is read with the length of the longest window, by repeating its last element.  This does not change
-    # which of the largest elements is the first.
-    position: Any = np.zeros((1,) * (2 * dims), np.int64)
-    for d, (n, m) in enumerate(zip(image, sizes, strict=True)):
-        first, counts = spans(n, m)
-        along = first[:, None] + np.minimum(np.arange(counts.max(initial=1)), counts[:, None] - 1)
-        position = position * n + np.expand_dims(along, [k for k in range(2 * dims) if k % dims != d])
-    front, taps = x.shape[:-dims], prod(position.shape[dims:])
-    planes = reshape(x, (*front, prod(image)))
-    table = tensor(position.reshape(-1), device=x.device)
-    windows = reshape(index_select(planes, planes.ndim - 1, table), (*front, *sizes, taps))
-    values, best = largest(windows, -1)
-    if not return_indices:
-        return values
-    where = reshape(table, (*(1,) * len(front), *sizes, taps))
-    indices = gather(expand(where, shape=windows.shape), windows.ndim - 1, best.unsqueeze(-1))
-    return values, indices.squeeze(-1)
 
 
 def adaptive_sizes(name: str, dims: int, x: Tensor, output_size: Any) -> Ints:
@@ -188,41 +183,33 @@ def fractional_max_pool2d(
     >>> mg.nn.functional.fractional_max_pool2d(x, 2, output_size=3, _random_samples=mg.zeros(1, 1, 2)).tolist()
     [[[6.0, 7.0, 9.0], [11.0, 12.0, 14.0], [21.0, 22.0, 24.0]]]
     """
-    arguments = kernel_size, output_size, output_ratio, return_indices, _random_samples
-    return pooled(name, dims, input, *arguments)
-
-
-def pooled(
-    name: str, dims: int, x: Tensor, kernel: Any, size: Any, ratio: Any, return_indices: bool, samples: Tensor | None
-) -> Any:
-    """Return the largest elements of windows whose positions follow from `samples`, and their positions in a plane."""
-    expect_tensors(name, x)
-    Ndim(dims + 1, dims + 2).expect(name, input=x)
-    Floating.expect(name, input=x)
-    Filled(x.ndim - 1, "inner dim").expect(name, input=x)
-    image, front = x.shape[-dims:], x.shape[:-dims]
+    expect_tensors(name, input)
+    Ndim(dims + 1, dims + 2).expect(name, input=input)
+    Floating.expect(name, input=input)
+    Filled(input.ndim - 1, "inner dim").expect(name, input=input)
+    image, front = input.shape[-dims:], input.shape[:-dims]
     taps, sizes = (
-        per_dim(name, "kernel_size", kernel, dims, 1, repeated=False),
-        sizes_of(name, dims, image, size, ratio),
+        per_dim(name, "kernel_size", kernel_size, dims, 1, repeated=False),
+        sizes_of(name, dims, image, output_size, output_ratio),
     )
     if any(m + k - 1 > n for n, m, k in zip(image, sizes, taps, strict=True)):
         raise ShapeError(
-            f"{name}: {sizes} windows of kernel_size {taps} must fit into the input, got {describe(x)}; reduce "
+            f"{name}: {sizes} windows of kernel_size {taps} must fit into the input, got {describe(input)}; reduce "
             "output_size or kernel_size"
         )
     planes, channels = prod(front), (1, *front)[-2:]
-    if samples is None:
-        samples = rand(*channels, dims, dtype=x.dtype, device=x.device)
-    elif isinstance(samples, Tensor) and samples.ndim == 3:
-        samples = samples[: channels[0]]  # further samples are not used, as in PyTorch
-    expect_samples(name, x, samples, (*channels, dims))
+    if _random_samples is None:
+        _random_samples = rand(*channels, dims, dtype=input.dtype, device=input.device)
+    elif isinstance(_random_samples, Tensor) and _random_samples.ndim == 3:
+        _random_samples = _random_samples[: channels[0]]  # further samples are not used, as in PyTorch
+    expect_samples(name, input, _random_samples, (*channels, dims))
     index: Any = 0
     for d, (n, m, k) in enumerate(zip(image, sizes, taps, strict=True)):
-        along = positions(reshape(select(samples, -1, AXES[dims][d]), (planes,)), n, m, k)
+        along = positions(reshape(select(_random_samples, -1, AXES[dims][d]), (planes,)), n, m, k)
         shape = [planes, *(m if j == d else 1 for j in range(dims)), *(k if j == d else 1 for j in range(dims))]
         index = index * n + reshape(along, tuple(shape))
     index = reshape(index, (planes, prod(sizes), prod(taps)))
-    windows = gather(reshape(x, (planes, prod(image))), 1, reshape(index, (planes, prod(sizes) * prod(taps))))
+    windows = gather(reshape(input, (planes, prod(image))), 1, reshape(index, (planes, prod(sizes) * prod(taps))))
     values, best = largest(reshape(windows, index.shape), -1)
     if not return_indices:
         return reshape(values, (*front, *sizes))

@@ -36,6 +36,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 Ints = tuple[int, ...]
 IntOrInts = int | Sequence[int]
+CHANNELS = "one element per output channel of the weight"
 
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
@@ -200,7 +201,34 @@ def conv2d(
     Raises ShapeError if the channels do not match the weight or the kernel is larger than the padded image,
     ArgumentError for invalid strides, paddings and groups.
     """
-    return _conv(name, dims, input, weight, bias, stride, padding, dilation, groups)
+    steps, spread = per_dim(name, "stride", stride, dims, 1), per_dim(name, "dilation", dilation, dims, 1)
+    (groups,) = per_dim(name, "groups", groups, 1, 1)
+    _check_dims(name, dims, input, weight)
+    channels, sizes, taps = input.shape[-dims - 1], input.shape[-dims:], weight.shape[2:]
+    if weight.shape[1] * groups != channels or weight.shape[0] % groups:
+        raise ShapeError(
+            f"{name}: with groups={groups}, input must have {weight.shape[1] * groups} channels for the weight "
+            f"{describe(weight)}, and the number of its rows must be a multiple of groups, got input {describe(input)} "
+            f"with {channels} channels; change groups or the weight", lhs=input.shape, rhs=weight.shape,
+        )  # fmt: skip
+    expect_shape(name, weight.shape[:1], CHANNELS, weight, bias=bias)
+    before, total = _padding(name, padding, dims, steps, spread, taps)
+    reach = tuple(d * (k - 1) + 1 for d, k in zip(spread, taps, strict=True))
+    if any(n + p < r for n, p, r in zip(sizes, total, reach, strict=True)):
+        raise ShapeError(
+            f"{name}: the weight {describe(weight)} with dilation {spread} covers {reach} elements, but the padded "
+            f"input {describe(input)} has only {tuple(n + p for n, p in zip(sizes, total, strict=True))}; increase "
+            "padding or use a smaller kernel", lhs=input.shape, rhs=weight.shape,
+        )  # fmt: skip
+    size = tuple((n + p - r) // s + 1 for n, p, r, s in zip(sizes, total, reach, steps, strict=True))
+    image = input if input.ndim == dims + 2 else input.unsqueeze(0)
+    window = Window(size, (), steps, before, spread, groups)
+    if input.dtype.is_complex or weight.dtype.is_complex:
+        y = by_parts(image, weight, window, False)
+        y = y if bias is None else y + bias.reshape(-1, *(1,) * dims)
+    else:
+        y = conv(image, weight, zero(weight) if bias is None else bias, window)
+    return y if input.ndim == dims + 2 else y.squeeze(0)
 
 
 @family(
@@ -222,7 +250,35 @@ def conv_transpose2d(
     Raises ShapeError if the channels do not match the weight, ArgumentError for invalid strides, paddings and groups,
     and if output_padding is neither less than stride nor less than dilation.
     """
-    return _transposed(name, dims, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    steps, spread = per_dim(name, "stride", stride, dims, 1), per_dim(name, "dilation", dilation, dims, 1)
+    before, more = per_dim(name, "padding", padding, dims, 0), per_dim(name, "output_padding", output_padding, dims, 0)
+    (groups,) = per_dim(name, "groups", groups, 1, 1)
+    _check_dims(name, dims, input, weight)
+    if any(m >= max(s, d) for m, s, d in zip(more, steps, spread, strict=True)):
+        raise ArgumentError(
+            f"{name}: output_padding must be less than stride or dilation along each dim, got output_padding={more}, "
+            f"stride={steps} and dilation={spread}; reduce output_padding"
+        )
+    if input.shape[-dims - 1] != weight.shape[0] or weight.shape[0] % groups:
+        raise ShapeError(
+            f"{name}: the first dim of the weight {describe(weight)} must be {input.shape[-dims - 1]}, the number of "
+            f"channels of the input {describe(input)}, and a multiple of groups={groups}; pass a weight of shape "
+            "(in_channels, out_channels / groups, *kernel)", lhs=input.shape, rhs=weight.shape,
+        )  # fmt: skip
+    expect_shape(name, (weight.shape[1] * groups,), CHANNELS, weight, bias=bias)
+    parts = zip(input.shape[-dims:], weight.shape[2:], steps, before, more, spread, strict=True)
+    size = tuple((n - 1) * s - 2 * p + d * (k - 1) + m + 1 for n, k, s, p, m, d in parts)
+    if any(n < 1 for n in size):
+        raise ShapeError(
+            f"{name}: the result must have a spatial size of at least 1, got size {size} for {describe(input)}, a "
+            f"weight {describe(weight)} and padding {before}; reduce padding", lhs=input.shape, rhs=weight.shape,
+        )  # fmt: skip
+    output = input if input.ndim == dims + 2 else input.unsqueeze(0)
+    window, complex = Window(size, (), steps, before, spread, groups), input.dtype.is_complex or weight.dtype.is_complex
+    y = by_parts(output, weight, window, True) if complex else conv_input(output, weight, window)
+    if bias is not None:
+        y = y + bias.reshape(-1, *(1,) * dims)
+    return y if input.ndim == dims + 2 else y.squeeze(0)
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------
@@ -246,10 +302,6 @@ def per_dim(name: str, what: str, value: Any, dims: int, least: int, repeated: b
     return tuple(int(v) for v in values)
 
 
-def _groups(name: str, groups: Any) -> int:
-    return per_dim(name, "groups", groups, 1, 1)[0]
-
-
 def _check_dims(name: str, dims: int, x: Tensor, weight: Tensor) -> None:
     if x.dtype.kind == weight.dtype.kind:
         Numeric.expect(name, x, weight, input=x)
@@ -257,44 +309,6 @@ def _check_dims(name: str, dims: int, x: Tensor, weight: Tensor) -> None:
     Ndim(dims + 2).expect(name, x, weight, weight=weight)
     Filled(dims, "spatial dim").expect(name, input=x)
     Filled().expect(name, weight=weight)
-
-
-def _check_bias(name: str, bias: Tensor | None, channels: int, weight: Tensor) -> None:
-    expect_shape(name, (channels,), "one element per output channel of the weight", weight, bias=bias)
-
-
-def _conv(
-    name: str, dims: int, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
-    groups: Any,
-) -> Tensor:  # fmt: skip
-    steps, spread = per_dim(name, "stride", stride, dims, 1), per_dim(name, "dilation", dilation, dims, 1)
-    groups = _groups(name, groups)
-    _check_dims(name, dims, x, weight)
-    channels, sizes, taps = x.shape[-dims - 1], x.shape[-dims:], weight.shape[2:]
-    if weight.shape[1] * groups != channels or weight.shape[0] % groups:
-        raise ShapeError(
-            f"{name}: with groups={groups}, input must have {weight.shape[1] * groups} channels for the weight "
-            f"{describe(weight)}, and the number of its rows must be a multiple of groups, got input {describe(x)} "
-            f"with {channels} channels; change groups or the weight", lhs=x.shape, rhs=weight.shape,
-        )  # fmt: skip
-    _check_bias(name, bias, weight.shape[0], weight)
-    before, total = _padding(name, padding, dims, steps, spread, taps)
-    reach = tuple(d * (k - 1) + 1 for d, k in zip(spread, taps, strict=True))
-    if any(n + p < r for n, p, r in zip(sizes, total, reach, strict=True)):
-        raise ShapeError(
-            f"{name}: the weight {describe(weight)} with dilation {spread} covers {reach} elements, but the padded "
-            f"input {describe(x)} has only {tuple(n + p for n, p in zip(sizes, total, strict=True))}; increase "
-            "padding or use a smaller kernel", lhs=x.shape, rhs=weight.shape,
-        )  # fmt: skip
-    size = tuple((n + p - r) // s + 1 for n, p, r, s in zip(sizes, total, reach, steps, strict=True))
-    image = x if x.ndim == dims + 2 else x.unsqueeze(0)
-    window = Window(size, (), steps, before, spread, groups)
-    if x.dtype.is_complex or weight.dtype.is_complex:
-        y = by_parts(image, weight, window, False)
-        y = y if bias is None else y + bias.reshape(-1, *(1,) * dims)
-    else:
-        y = conv(image, weight, zero(weight) if bias is None else bias, window)
-    return y if x.ndim == dims + 2 else y.squeeze(0)
 
 
 def _padding(name: str, padding: Any, dims: int, stride: Ints, dilation: Ints, taps: Ints) -> tuple[Ints, Ints]:
@@ -314,38 +328,3 @@ def _padding(name: str, padding: Any, dims: int, stride: Ints, dilation: Ints, t
         )
     before = per_dim(name, "padding", padding, dims, 0)
     return before, tuple(2 * p for p in before)
-
-
-def _transposed(
-    name: str, dims: int, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
-    output_padding: Any, groups: Any, dilation: Any,
-) -> Tensor:  # fmt: skip
-    steps, spread = per_dim(name, "stride", stride, dims, 1), per_dim(name, "dilation", dilation, dims, 1)
-    before, more = per_dim(name, "padding", padding, dims, 0), per_dim(name, "output_padding", output_padding, dims, 0)
-    groups = _groups(name, groups)
-    _check_dims(name, dims, x, weight)
-    if any(m >= max(s, d) for m, s, d in zip(more, steps, spread, strict=True)):
-        raise ArgumentError(
-            f"{name}: output_padding must be less than stride or dilation along each dim, got output_padding={more}, "
-            f"stride={steps} and dilation={spread}; reduce output_padding"
-        )
-    if x.shape[-dims - 1] != weight.shape[0] or weight.shape[0] % groups:
-        raise ShapeError(
-            f"{name}: the first dim of the weight {describe(weight)} must be {x.shape[-dims - 1]}, the number of "
-            f"channels of the input {describe(x)}, and a multiple of groups={groups}; pass a weight of shape "
-            "(in_channels, out_channels / groups, *kernel)", lhs=x.shape, rhs=weight.shape,
-        )  # fmt: skip
-    _check_bias(name, bias, weight.shape[1] * groups, weight)
-    parts = zip(x.shape[-dims:], weight.shape[2:], steps, before, more, spread, strict=True)
-    size = tuple((n - 1) * s - 2 * p + d * (k - 1) + m + 1 for n, k, s, p, m, d in parts)
-    if any(n < 1 for n in size):
-        raise ShapeError(
-            f"{name}: the result must have a spatial size of at least 1, got size {size} for {describe(x)}, a weight "
-            f"{describe(weight)} and padding {before}; reduce padding", lhs=x.shape, rhs=weight.shape,
-        )  # fmt: skip
-    output = x if x.ndim == dims + 2 else x.unsqueeze(0)
-    window, complex = Window(size, (), steps, before, spread, groups), x.dtype.is_complex or weight.dtype.is_complex
-    y = by_parts(output, weight, window, True) if complex else conv_input(output, weight, window)
-    if bias is not None:
-        y = y + bias.reshape(-1, *(1,) * dims)
-    return y if x.ndim == dims + 2 else y.squeeze(0)

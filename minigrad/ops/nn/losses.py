@@ -19,16 +19,7 @@ from minigrad.declare.rows import picks
 from minigrad.errors import ArgumentError, DTypeError, check
 from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.linalg.products import linear
-from minigrad.ops.nn.classes import (
-    class_dtype,
-    gradient_of_rows,
-    loss_of_samples,
-    minus_named,
-    refuse_swapped,
-    shares_of,
-    weighted_loss,
-    wide_classes,
-)
+from minigrad.ops.nn import classes
 from minigrad.ops.nn.loss import joined, named_reduction
 from minigrad.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_gradient
 from minigrad.ops.pointwise.compare import where
@@ -44,8 +35,8 @@ from minigrad.runtime.tracers import derives
 
 def picked(x: Tensor, target: Tensor, counts: Tensor) -> Tensor:
     """Return the element of the last dim of x at the class of each row, and 0 where the row does not count."""
-    classes = where(counts, wide_classes(target), 0)
-    return where(counts, gather(x, x.ndim - 1, unsqueeze(classes, dim=-1)).squeeze(-1), 0.0)
+    named = where(counts, classes.wide_classes(target), 0)
+    return where(counts, gather(x, x.ndim - 1, unsqueeze(named, dim=-1)).squeeze(-1), 0.0)
 
 
 def gradient_of_loss(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
@@ -62,7 +53,7 @@ def tangent_of_loss(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reductio
     """
     if not derives(x, is_grad_enabled()) and reduction != "none":
         return sum(gradient_of_loss(number(1.0, x.dtype, x.device), x, target, ignore, reduction) * dx)
-    counts = shares_of(target, ignore)
+    counts = classes.shares_of(target, ignore)
     rows = where(counts, sum(softmax(x, -1) * dx, -1), 0.0) - picked(dx, target, counts)
     return joined(rows, reduction, counts)
 
@@ -73,7 +64,7 @@ def tangent_of_gradient(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore:
     This derivative is symmetric, so the function serves both modes.
     """
     v, g, x = wide(v), wide(g), wide(x)
-    counts = shares_of(target, ignore)
+    counts = classes.shares_of(target, ignore)
     v = v * unsqueeze(where(counts, g / sum(counts) if reduction == "mean" else g, 0.0), dim=target.ndim)
     p, recorded = softmax(x, -1), is_grad_enabled()
     if derives(v, recorded) or derives(p, recorded):
@@ -82,10 +73,10 @@ def tangent_of_gradient(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore:
 
 
 @picks(
-    LOG_SOFTMAX, backward=SOFTMAX, name="cross_entropy", namespace=(), dtype=class_dtype,
+    LOG_SOFTMAX, backward=SOFTMAX, name="cross_entropy", namespace=(), dtype=classes.class_dtype,
     jvp=lambda dinput, input, target, *, ignore, reduction: tangent_of_loss(dinput, input, target, ignore, reduction),
-    batch=lambda input, target, *, ignore, reduction: loss_of_samples(
-        cross_entropy_rows(input, target, ignore=ignore, reduction="none"), reduction, shares_of(target, ignore)
+    batch=lambda input, target, *, ignore, reduction: classes.loss_of_samples(
+        cross_entropy_rows(input, target, ignore=ignore, reduction="none"), reduction, classes.shares_of(target, ignore)
     ),
     back_vjp=(
         lambda g0, input, target, *, ignore, reduction: tangent_of_loss(g0, input, target, ignore, reduction),
@@ -96,7 +87,7 @@ def tangent_of_gradient(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore:
         dinput, g, input, target, ignore, reduction
     ),
     back_batch=lambda g, input, target, *, ignore, reduction: gradient_of_loss(
-        gradient_of_rows(g, reduction, shares_of(target, ignore)), input, target, ignore, "none"
+        classes.gradient_of_rows(g, reduction, classes.shares_of(target, ignore)), input, target, ignore, "none"
     ),
 )  # fmt: skip
 def cross_entropy_rows(input, target, *, ignore, reduction):
@@ -104,7 +95,7 @@ def cross_entropy_rows(input, target, *, ignore, reduction):
 
     Gradient: g times softmax(input), minus g at the class.
     """
-    counts = shares_of(target, ignore)
+    counts = classes.shares_of(target, ignore)
     return joined(-picked(log_softmax(input, -1), target, counts), reduction, counts)
 
 
@@ -147,9 +138,9 @@ def cross_entropy(
         even = expand(mean(logs, dim, keepdim=True), shape=logs.shape)
         parts = [nll_loss(each, target, ignore_index=ignore, reduction=reduction) for each in (logs, even)]
         return parts[0] * (1.0 - smooth) + parts[1] * smooth
-    loss, share = weighted_loss(logs, target, weight, dim, ignore)
+    loss, share = classes.weighted_loss(logs, target, weight, dim, ignore)
     spread = -mean(logs * along_classes(weight, logs, dim), dim)
-    loss = loss * (1.0 - smooth) + where(shares_of(target, ignore), spread, 0.0) * smooth
+    loss = loss * (1.0 - smooth) + where(classes.shares_of(target, ignore), spread, 0.0) * smooth
     return joined(loss, reduction, share)
 
 
@@ -195,9 +186,9 @@ def nll_loss(
     x, dim = expect_scores("nll_loss", input, target, weight)
     ignore = as_int(ignore_index, "ignore_index", "nll_loss")
     if weight is None or not derives(weight, is_grad_enabled()):
-        return minus_named(x, target, weight, dim=dim, ignore=ignore, reduction=reduction)
+        return classes.minus_named(x, target, weight, dim=dim, ignore=ignore, reduction=reduction)
     expect_classes("nll_loss", x, target, dim)
-    loss, share = weighted_loss(x, target, weight, dim, ignore)
+    loss, share = classes.weighted_loss(x, target, weight, dim, ignore)
     return joined(loss, reduction, share)
 
 
@@ -205,7 +196,7 @@ def expect_scores(name: str, x: Tensor, target: Tensor, weight: Tensor | None) -
     """Run the checks that both losses share, and return x and its class dim."""
     Ndim(least=1, advice="pass scores of shape (N, C) or (C,)").expect(name, input=x)
     if not x.dtype.is_float:
-        refuse_swapped(name, x, target)
+        classes.refuse_swapped(name, x, target)
         raise DTypeError(
             f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)"
         )
@@ -217,7 +208,7 @@ def expect_scores(name: str, x: Tensor, target: Tensor, weight: Tensor | None) -
 def expect_classes(name: str, x: Tensor, target: Tensor, dim: int) -> None:
     """Raise DTypeError or ShapeError unless the target has one class index per row of x."""
     if not target.dtype.is_int:
-        refuse_swapped(name, x, target)
+        classes.refuse_swapped(name, x, target)
         raise DTypeError(
             f"{name}: target must contain class indices of an integer dtype, got {describe(target)} for input "
             f"{describe(x)}; convert target with .long()"

@@ -192,24 +192,14 @@ def max_unpool2d(
     kernel_size along a dim of n elements. Each size may differ from the default by less than the stride.
     Gradient: g at the indices, and 0 for an element that was overwritten.
     """
-    return unpooled(name, dims, input, indices, kernel_size, stride, padding, output_size)
-
-
-INDICES = "pass the indices that max_pool returned with return_indices=True"
-
-
-def unpooled(
-    name: str, dims: int, x: Tensor, indices: Tensor, window: Any, stride: Any, padding: Any, output_size: Any
-) -> Tensor:
-    """Check the arguments, and return zeros of the size of the images with the elements at their positions."""
-    Ndim(dims + 1, dims + 2).expect(name, input=x)
-    Filled(x.ndim - 1, "inner dim").expect(name, input=x)
-    Integral.expect(name, x, indices=indices)
-    Like("shape", advice=INDICES).expect(name, x, indices=indices)
-    taps = per_dim(name, "kernel_size", window, dims, 1)
+    Ndim(dims + 1, dims + 2).expect(name, input=input)
+    Filled(input.ndim - 1, "inner dim").expect(name, input=input)
+    Integral.expect(name, input, indices=indices)
+    Like("shape", advice=INDICES).expect(name, input, indices=indices)
+    taps = per_dim(name, "kernel_size", kernel_size, dims, 1)
     steps = taps if stride is None or stride in ((), []) else per_dim(name, "stride", stride, dims, 1)
     pads = per_dim(name, "padding", padding, dims, 0)
-    size = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(x.shape[-dims:], steps, pads, taps, strict=True))
+    size = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(input.shape[-dims:], steps, pads, taps, strict=True))
     if output_size is not None:
         wanted = per_dim(name, "output_size", tuple(output_size)[-dims:], dims, 1)
         if any(abs(m - n) >= s for m, n, s in zip(wanted, size, steps, strict=True)):
@@ -220,9 +210,12 @@ def unpooled(
         size = wanted
     if min(size) < 1:
         raise ShapeError(
-            f"{name}: the result must have a size of at least 1, got size {size} for {describe(x)}, kernel_size {taps} "
-            f"and padding {pads}; reduce padding"
+            f"{name}: the result must have a size of at least 1, got size {size} for {describe(input)}, kernel_size "
+            f"{taps} and padding {pads}; reduce padding"
         )
-    front = x.shape[:-dims]
-    rows = [reshape(y, (prod(front), prod(x.shape[-dims:]))) for y in (indices, x)]
-    return reshape(scatter(zeros_of((prod(front), prod(size)), x), 1, *rows), (*front, *size))
+    front = input.shape[:-dims]
+    rows = [reshape(y, (prod(front), prod(input.shape[-dims:]))) for y in (indices, input)]
+    return reshape(scatter(zeros_of((prod(front), prod(size)), input), 1, *rows), (*front, *size))
+
+
+INDICES = "pass the indices that max_pool returned with return_indices=True"

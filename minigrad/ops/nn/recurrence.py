@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from minigrad.backends.steps import Value
 from minigrad.core.conditions import expect_shapes
 from minigrad.core.op import Op, Spec
+from minigrad.declare.claims import single_rules
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import floating
 from minigrad.kernels.scalar import scalar_of
@@ -135,15 +136,7 @@ def lstm_sums(dh: Tensor, dc: Tensor, dgates: Tensor | None, c: Tensor, c_next: 
 
 @kernel(
     dtype=lambda op, specs: (floating(op, specs),) * 3, shape=_lstm_shapes, outputs=("h", "c_next", "gates"),
-
-    vjp=(
-        lambda g0, g1, g2, c, c_next, gates: lstm_sums(or_zeros(g0, c), or_zeros(g1, c), g2, c, c_next, gates),
-        lambda g0, g1, g2, c, c_next, gates: lstm_sums(or_zeros(g0, c), or_zeros(g1, c), g2, c, c_next, gates),
-        lambda g0, g1, c_next, gates: lstm_state(or_zeros(g0, c_next), or_zeros(g1, c_next), c_next, gates),
-    ),
-    joint=_lstm_gradients,
-    batch="front",
-    namespace=(), out=False,
+    vjp=single_rules(_lstm_gradients, 3), joint=_lstm_gradients, batch="front", namespace=(), out=False,
 )  # fmt: skip
 def lstm_step(steps, h, c_next, gates_out, x: Tensor, hidden: Tensor, c: Tensor):
     """Return the next h and c of an LSTM, and the gates i, f, g, o, from the sums x + hidden.
@@ -197,15 +190,7 @@ def gru_sums(dh: Tensor, dgates: Tensor | None, hidden: Tensor, h: Tensor, activ
 @kernel(
     dtype=lambda op, specs: (floating(op, specs),) * 2,
     shape=lambda op, x, hidden, h: (_states(op, x, hidden, h, 3), x.shape), outputs=("h_next", "gates"),
-
-    vjp=(
-        lambda g0, g1, hidden, h, gates: gru_sums(or_zeros(g0, h), g1, hidden, h, gates)[0],
-        lambda g0, g1, hidden, h, gates: gru_sums(or_zeros(g0, h), g1, hidden, h, gates)[1],
-        lambda g0, gates: gru_state(g0, gates),
-    ),
-    joint=_gru_gradients,
-    batch="front",
-    namespace=(), out=False,
+    vjp=single_rules(_gru_gradients, 3), joint=_gru_gradients, batch="front", namespace=(), out=False,
 )  # fmt: skip
 def gru_step(steps, h_next, gates_out, x: Tensor, hidden: Tensor, h: Tensor):
     """Return the next h of a GRU, and the gates r, z, n, from the sums x and hidden.
