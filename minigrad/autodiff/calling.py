@@ -14,6 +14,7 @@ from minigrad.autodiff.barriers import alias, barred, beneath, depends
 from minigrad.autodiff.context import Context, Placeholder, among, code_of, has, nonzero
 from minigrad.autodiff.definition import fitted
 from minigrad.autodiff.holding import Marker, saved_values
+from minigrad.autodiff.owning import sole
 from minigrad.autodiff.user_op import UserOp
 from minigrad.autodiff.watching import versions
 from minigrad.backends.registry import backend_of
@@ -191,6 +192,9 @@ class FunctionNode(BackpropOp):
         """Return (parent, partial gradient) for each operand that requires a gradient, by the user's backward."""
         call: Any = self.op
         asked = tuple([parent is not None and (wanted is None or parent.id in wanted) for parent in self.parents])
+        # Backward may write into its gradients.  The engine has a variable for the gradient of a single result.
+        own = [mode.enabled or sole(gradients, k, self.ids is None) for k in range(len(gradients))]
+        gradients = [g if g is None or mine else clone(g) for g, mine in zip(gradients, own)]
         heads = heads_for(self, call.joint, gradients)
         if heads is None or not any(asked):
             return []
@@ -209,7 +213,7 @@ class FunctionNode(BackpropOp):
     def guarded_back(self, heads: Any, saved: Sequence[Tensor], asked: tuple[bool, ...]) -> list[Tensor | None]:
         """Call backward in a graph that is recorded; a result with a wrong derivative becomes a barrier."""
         call: Any = self.op
-        heads = tuple([None if g is None else alias(g) for g in heads])
+        heads = tuple([None if g is None else clone(alias(g)) for g in heads])
         safe = [self.guarded(x) if k >= len(self.parents) else x for k, x in zip(call.saves[0], saved)]
         ctx = copy.copy(call.context)
         for name, x in vars(ctx).items():

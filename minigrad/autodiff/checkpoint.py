@@ -25,7 +25,7 @@ from minigrad.errors import GradientError, StorageError
 from minigrad.ops.generators import Generator, Streams
 from minigrad.runtime.graph import BackpropOp, ids
 from minigrad.runtime.noting import savers, saving
-from minigrad.runtime.recording import among_casts, current_casts, enable_grad, mode, no_grad
+from minigrad.runtime.recording import among_casts, current_casts, mode, no_grad, recording_on
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer, among_transforms, stack
 
@@ -220,7 +220,7 @@ class Frame:
             kwargs = {name: restored(x) for name, x in self.kwargs.items()}
         try:
             with (
-                saving(None), saving(again), enable_grad(), numbers, among_transforms(self.transforms),
+                saving(None), saving(again), recording_on(), numbers, among_transforms(self.transforms),
                 among_casts(self.casts), self.again,
             ):  # fmt: skip
                 self.fn(*args, **kwargs)

@@ -13,7 +13,7 @@ from minigrad.core.dtype import as_dtype
 from minigrad.core.op import Op, Spec
 from minigrad.ops.casting import cast, cast_to
 from minigrad.ops.reduction.sums import sum_to
-from minigrad.runtime.recording import enable_grad
+from minigrad.runtime.recording import recording_on
 from minigrad.runtime.tensor import Tensor
 
 
@@ -21,7 +21,7 @@ def by_definition_over(
     op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor], head: Tensor, asked: Sequence[bool]
 ) -> list[Tensor | None]:
     """Compute `by_definition` for values of transforms: reverse mode is a transform over these values."""
-    with TrackedTransform() as transform, enable_grad():
+    with TrackedTransform() as transform, recording_on():
         placeholders = [transform.leaf(x) if ask else x for x, ask in zip(operands, asked)]
         y = defined(op, params, out, placeholders)
     leaves: Any = [x for x, ask in zip(placeholders, asked) if ask]

@@ -37,7 +37,7 @@ from minigrad.runtime.data import host_array
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import ids
 from minigrad.runtime.operands import canonical
-from minigrad.runtime.recording import among_casts, enable_grad, is_grad_enabled, set_grad_enabled
+from minigrad.runtime.recording import among_casts, is_grad_enabled, recording_on, set_grad_enabled
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer, Transform, derives
 
@@ -174,14 +174,14 @@ def by_transposing(call: TangentCall, left: set[int]) -> tuple[set[int], Tangent
         ones(y.shape, dtype=y.dtype, device=y.device, requires_grad=True) if y.dtype.is_inexact else None
         for y in call.results
     ]
-    with enable_grad():
+    with recording_on():
         pulled = [(pulled_back(held, k, heads), call.tangent(k)) for k in sorted(left)]
     return set(left), transposed(call, pulled, heads, create)
 
 
 def transposed_over(call: TangentCall, left: set[int]) -> Tangents:
     """Compute `by_transposing` if a tracer is involved; reverse mode is then a transform over the tracer."""
-    with TrackedTransform() as transform, enable_grad():
+    with TrackedTransform() as transform, recording_on():
         heads: list[Any] = [
             transform.leaf(ones(y.shape, dtype=y.dtype, device=y.device)) if y.dtype.is_inexact else None
             for y in call.results

@@ -88,7 +88,7 @@ def is_sole_holder(owner: Any, name: str) -> bool:
     return own and (g.layout.is_contiguous or not g.layout.may_overlap_itself())  # channels-last remains channels-last
 
 
-def entry(table: dict[int, Tensor], key: int) -> tuple[int, int]:
+def entry(table: Any, key: int) -> tuple[int, int]:
     """Return the number of references to a gradient in a table, and to its storage, without a call plan's."""
     storage = table[key].storage
     return getrefcount(table[key]), getrefcount(storage) - (storage.keeper is not None)
@@ -97,14 +97,14 @@ def entry(table: dict[int, Tensor], key: int) -> tuple[int, int]:
 ENTRY = entry({0: Tensor(Storage.of(0.0), Layout.contiguous(()))}, 0)
 
 
-def sole(table: dict[int, Tensor], key: int) -> bool:
-    """Return whether only the table refers to a gradient, and its memory may be written."""
+def sole(table: Any, key: int, more: int = 0) -> bool:
+    """Return whether only the table, and `more` variables, refer to a gradient, and its memory may be written."""
     g = table[key]
     if g.__class__ is not Tensor or g.storage.allocator is None or not g.layout.is_contiguous:
         return False
     storage = g.storage.__class__
     del g
-    return storage is Storage and entry(table, key) == ENTRY
+    return storage is Storage and entry(table, key) == (ENTRY[0] + more, ENTRY[1])
 
 
 def handed_out(pairs: Pairs, dense: bool, create: bool) -> Pairs:

@@ -19,7 +19,7 @@ from minigrad.core.op import Op, Rule, Spec
 from minigrad.declare.fused import Unfusable, fuse
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.graph import BackpropOp, Output
-from minigrad.runtime.recording import enable_grad
+from minigrad.runtime.recording import recording_on
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
@@ -109,7 +109,7 @@ def by_definition(
     """
     if any(isinstance(x, Tracer) for x in operands):
         return by_definition_over(op, params, out, operands, head, asked)
-    with enable_grad():
+    with recording_on():
         placeholders = [
             expand(x, shape=x.shape) if x.requires_grad else Var.placeholder(x) if ask else x
             for x, ask in zip(operands, asked)

@@ -30,6 +30,7 @@ from minigrad.autodiff.watching import check_unwritten, versions
 from minigrad.core.forward import Jvp
 from minigrad.core.op import Op, Rule
 from minigrad.errors import GradientError, quantity
+from minigrad.ops.casting import clone
 from minigrad.ops.reduction.sums import sum
 from minigrad.runtime.recording import definition_of, is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
@@ -132,7 +133,8 @@ class UserOp(Op):
         count, n = len(self.outputs), len(self.operands)
         operands = values[count : count + n]
         ctx = self.context_of(operands, values[count + n :])
-        return self.call_back(ctx, values[:count], values[count:], operands, asked)
+        heads = [g if g is None else clone(g) for g in values[:count]]
+        return self.call_back(ctx, heads, values[count:], operands, asked)
 
     def one_back(self, *values: Any, position: int) -> Tensor | None:
         """Return the gradient of one operand from the same values; forward mode is derived from this rule."""
@@ -152,6 +154,7 @@ class UserOp(Op):
     ) -> list[Tensor | None]:
         """Call the user's backward, and check its result.
 
+        heads: the gradients of the results, in memory that backward may write.
         saved: the values that backward may not write.
         like: the operands, or placeholders.
         asked: whether each operand requires a gradient in this pass.
@@ -160,8 +163,7 @@ class UserOp(Op):
         ctx.needs_input_grad = tuple(needs)
         heads = all_conjugated(heads)
         slots = [heads[x.k] if x.__class__ is Hole else None for x in self.slots] if self.result else heads
-        values = (*heads, *saved)
-        before = versions(values)
+        before = versions(saved)
         if has(self.cls, "vjp") and has(self.cls, "backward"):
             raise GradientError(
                 f"{self.name}: a Function must define backward or vjp, which are two names of one method, got both; "
@@ -169,8 +171,8 @@ class UserOp(Op):
             )
         rule = self.cls.vjp if has(self.cls, "vjp") else self.cls.backward
         returned = rule(ctx, *slots)
-        names = [*[f"g{k}" for k in range(len(heads))], *[f"saved {k}" for k in range(len(saved))]]
-        check_unwritten(self, self.whose("backward"), names, values, before)
+        names = [f"saved {k}" for k in range(len(saved))]
+        check_unwritten(self, self.whose("backward"), names, saved, before)
         partials = tuple(returned) if isinstance(returned, (tuple, list)) else (returned,)
         self.check_number(partials)
         result: list[Tensor | None] = [None] * len(self.operands)

@@ -17,7 +17,7 @@ from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.creation import ones_like
-from minigrad.runtime.recording import enable_grad, set_grad_enabled
+from minigrad.runtime.recording import recording_on, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
@@ -288,7 +288,7 @@ def check_separate(name: str, strict: bool, vectorize: bool) -> None:
 
 def check_depends(name: str, func: Fn, xs: tuple[Tensor, ...], order: int) -> None:
     """Raise GradientError unless each output, or its gradients for order 2, depends on each input."""
-    with enable_grad():
+    with recording_on():
         leaves = [Var.placeholder(x.detach()) for x in xs]
         ys = listed_tensors(func(*leaves))
         for i, y in enumerate(ys):

@@ -13,7 +13,7 @@ from minigrad.distributions.utils import all_hold, broadcast_all, derived, logit
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops import random
 from minigrad.ops.shape.views import expand
-from minigrad.runtime.recording import enable_grad, is_grad_enabled, no_grad
+from minigrad.runtime.recording import is_grad_enabled, no_grad, recording_on
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -305,7 +305,7 @@ class ExponentialFamily(Distribution):
         from minigrad.autodiff.engine import grad
 
         recorded = is_grad_enabled()
-        with enable_grad():
+        with recording_on():
             natural = tuple([x if x.requires_grad else x.detach().requires_grad_() for x in self._natural_params])
             normalizer = self._log_normalizer(*natural)
             return normalizer, natural, list(grad(normalizer.sum(), list(natural), create_graph=recorded))

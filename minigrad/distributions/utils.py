@@ -15,7 +15,7 @@ from minigrad.nn import functional as F
 from minigrad.ops import creation
 from minigrad.ops.shape.diagonals import tril_indices
 from minigrad.ops.shape.views import expand
-from minigrad.runtime.recording import enable_grad
+from minigrad.runtime.recording import recording_on
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import readable
 
@@ -107,7 +107,7 @@ class lazy_property:
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         if owner is None:
             return self
-        with enable_grad():
+        with recording_on():
             value = self.method(owner)
         setattr(owner, self.method.__name__, value)
         return value

@@ -32,7 +32,7 @@ from minigrad.func.reverse import PlainRun, TransformRun, run_of
 from minigrad.func.trees import Tree, flatten, leaves_as, unflatten
 from minigrad.runtime.program import Call
 from minigrad.runtime.rebasing import INPUT
-from minigrad.runtime.recording import enable_grad
+from minigrad.runtime.recording import recording_on
 from minigrad.runtime.tensor import Tensor
 
 Run = PlainRun | TransformRun
@@ -239,7 +239,7 @@ def hvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> 
         _, gradient, _ = value_and_gradient("hvp", func, positions, False, args, {})
         return [g for g in flatten(gradient)[0] if g is not None]
 
-    with enable_grad():
+    with recording_on():
         run = run_of(inputs.floats, "hvp")
         with run:
             gradients = gradient_of(*inputs.replaced(run.placeholders))

@@ -13,7 +13,7 @@ from minigrad.errors import MinigradError
 from minigrad.jitting.program import Program
 from minigrad.runtime.changes import rebind
 from minigrad.runtime.dispatch import apply
-from minigrad.runtime.recording import enable_grad
+from minigrad.runtime.recording import recording_on
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
@@ -100,7 +100,7 @@ def fixed_offset(layout: Layout, dtype: DType, device: Device) -> int:
 def stand_in(leaf: Var, program: Program) -> Any:
     """Return the op of a tensor with a graph while it is recorded: that of a copy that no call makes."""
     count = len(program.items)
-    with enable_grad():
+    with recording_on():
         op = leaf.clone().op
     del program.items[count:]
     return op

@@ -9,7 +9,7 @@ from minigrad.autodiff.engine import grad
 from minigrad.declare.manual import document_all
 from minigrad.nn import functional as F
 from minigrad.ops.creation import zeros
-from minigrad.runtime.recording import enable_grad
+from minigrad.runtime.recording import recording_on
 from minigrad.runtime.tensor import Tensor
 
 DOC = """Return the gradient of the {operand} of `{name}`.
@@ -50,7 +50,7 @@ def both_gradients(name: str) -> tuple[Callable[..., Tensor], Callable[..., Tens
 def pulled(name: str, operands: tuple[Tensor, Tensor], which: int, grad_output: Tensor, *arguments: Any) -> Tensor:
     """Return the gradient of one operand of a convolution, which is a new tensor of zeros."""
     graph = any(x.requires_grad for x in (*operands, grad_output))
-    with enable_grad():
+    with recording_on():
         operands[which].requires_grad_()
         y = getattr(F, name)(*operands, None, *arguments)
         (result,) = grad(y, [operands[which]], grad_output, create_graph=graph)

@@ -18,7 +18,7 @@ from minigrad.optim.linesearch import strong_wolfe
 from minigrad.optim.optimizer import Optimizer, Params
 from minigrad.optim.states import expect_rate
 from minigrad.optim.stepping import in_pairs
-from minigrad.runtime.recording import enable_grad, no_grad
+from minigrad.runtime.recording import no_grad, recording_on
 from minigrad.runtime.tensor import Tensor
 
 CURVATURE = 1e-10  # smallest product of a step and the change of the gradient for which both are stored
@@ -99,7 +99,7 @@ class LBFGS(Optimizer):
 
     def evaluated(self, closure: Callable[[], Any]) -> float:
         """Call the closure, which computes the gradients, and return the loss."""
-        with enable_grad():
+        with recording_on():
             return float(closure())
 
     # ---- steps ----
@@ -125,7 +125,7 @@ class LBFGS(Optimizer):
         state = self.state[group["params"][0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
-        with enable_grad():
+        with recording_on():
             first_loss = closure()
         run = Run(self, closure, group, state, float(first_loss))
         state["func_evals"] += 1

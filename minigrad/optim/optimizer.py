@@ -18,7 +18,7 @@ from minigrad.runtime.changes import CountedDict
 from minigrad.runtime.hooks import HookHandle
 from minigrad.runtime.hosting import hosted
 from minigrad.runtime.iterables import as_list, expect_some
-from minigrad.runtime.recording import enable_grad, no_grad
+from minigrad.runtime.recording import no_grad, recording_on
 from minigrad.runtime.tensor import Tensor, describe
 
 Params = Any  # an iterable of tensors, of dicts, or of pairs of a name and a tensor
@@ -305,7 +305,7 @@ def loss_of(closure: Callable[[], Any] | None) -> Any:
     """Call a closure with recording enabled, and return its result; return None without a closure."""
     if closure is None:
         return None
-    with enable_grad():
+    with recording_on():
         return closure()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
 from minigrad.runtime.observers import Observer, attach, detach
-from minigrad.runtime.recording import F, Switched, decorated, end_one, innermost, mode
+from minigrad.runtime.recording import F, Switched, decorated, end_one, is_inference_mode_enabled, mode
 from minigrad.runtime.tensor import Tensor
 
 
@@ -25,14 +25,6 @@ class Block(Switched):
     def __init__(self, on: bool) -> None:
         super().__init__(not on)
         self.on = on
-
-
-def is_inference_mode_enabled() -> bool:
-    """Return whether this thread or task is inside an `inference_mode` block."""
-    block = innermost.get()
-    while block is not None and block.__class__ is not Block:
-        block = block.below
-    return block is not None and block.on
 
 
 def is_inference(input: Tensor) -> bool:

@@ -17,6 +17,7 @@ from minigrad.errors import GradientError
 
 F = TypeVar("F", bound=Callable[..., Any])
 _enabled: ContextVar[Any] = ContextVar("recording")
+NAMED = 0.0  # the setting of `enable_grad` in `inference_mode`: false, but `is_grad_enabled` is true, as in PyTorch
 
 
 class _Mode:
@@ -37,14 +38,16 @@ class Switched:
 
     before: the setting that the end of the block restores.
     below: the enclosing block.
+    on: of a block of `inference_mode`, whether it is on; otherwise None.
 
     Blocks in generators and tasks can end in any order.  If a block ends before its inner block, the inner block later
     restores the setting `before` of the ended block.
     """
 
     __slots__ = ("before", "below")
+    on: bool | None = None
 
-    def __init__(self, enabled: bool) -> None:
+    def __init__(self, enabled: Any) -> None:
         self.before, self.below = _enabled.get(mode), innermost.get()
         innermost.set(self)
         _enabled.set(enabled)
@@ -95,12 +98,16 @@ class _GradMode:
         self.begun: list[Switched] = []
 
     def __enter__(self) -> None:
-        self.begun.append(Switched(self.enabled))
+        self.begun.append(Switched(self.setting()))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         end_one(self.begun, type(self).__name__)
+
+    def setting(self) -> Any:
+        """Return what the block sets: in `inference_mode` no user's block switches recording on."""
+        return NAMED if self.enabled and not mode.enabled and is_inference_mode_enabled() else self.enabled
 
     def __call__(self, function: F) -> F:
         return decorated(function, type(self))
@@ -116,12 +123,20 @@ class no_grad(_GradMode):
 
 
 class enable_grad(_GradMode):
-    """Record ops again inside a `no_grad` block, or in the decorated function.
+    """Record ops again inside a `no_grad` block, or in the decorated function; in `inference_mode` it has no effect.
 
     function: Function to decorate: `@enable_grad` is the same as `@enable_grad()`.
     """
 
     enabled = True
+
+
+class recording_on(enable_grad):
+    """A block of this package that records in `inference_mode` too, for derivatives that are computed inside it."""
+
+    def setting(self) -> Any:
+        """Return True."""
+        return True
 
 
 class set_grad_enabled(_GradMode):
@@ -151,8 +166,8 @@ class set_grad_enabled(_GradMode):
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
-        self.enabled, self.before = read_flag(mode, "set_grad_enabled", "mode"), bool(_enabled.get(True))
-        _enabled.set(self.enabled)
+        self.enabled, self.before = read_flag(mode, "set_grad_enabled", "mode"), _enabled.get(True)
+        _enabled.set(self.setting())
 
     def __enter__(self) -> None:
         super().__enter__()
@@ -211,7 +226,15 @@ def stepped(steps: Any, block: Callable[[], Any]) -> Iterator[Any]:
 
 def is_grad_enabled() -> bool:
     """Return whether ops are currently recorded in this thread or task."""
-    return bool(mode.enabled)
+    return bool(mode.enabled) or mode.enabled is NAMED
+
+
+def is_inference_mode_enabled() -> bool:
+    """Return whether this thread or task is inside an `inference_mode` block."""
+    block = innermost.get()
+    while block is not None and block.on is None:
+        block = block.below
+    return block is not None and bool(block.on)
 
 
 def user_line(skip: int = 0) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 import weakref
 from typing import Any
 
@@ -366,10 +367,58 @@ def test_what_is_no_tensor_comes_back_as_it_is() -> None:
         function(lambda ctx, x, n: x * n, lambda ctx, g: (g, 1.0)).apply(x, 2).backward()
 
 
-def test_a_backward_may_not_write_into_what_it_is_given() -> None:
-    y = function(saving, lambda ctx, g: g.mul_(2.0)).apply(leaf(1.0))
-    with pytest.raises(GradientError, match=r"backward at .* must not write into its argument 'g0'"):
-        (y * 1.0).backward()
+WRITES = {
+    "mul_": (lambda g: g.mul_(2.0), lambda g: g * 2.0),
+    "zero_": (lambda g: g.zero_(), lambda g: g * 0.0),
+    "masked_fill_": (lambda g: g.masked_fill_(g > 0.0, 5.0), lambda g: mg.where(g > 0.0, 5.0, g)),
+    "[0] = 7": (lambda g: (g.__setitem__(0, 7.0), g)[1], lambda g: mg.cat([g[:1] * 0.0 + 7.0, g[1:]])),
+}
+LOSSES: Any = {
+    "sum": lambda y: y.sum(),
+    "mean": lambda y: y.mean(),
+    "scaled": lambda y: (y * 3.0).sum(),
+    "view": lambda y: (y.reshape(-1) * 3.0).sum(),
+    "square": lambda y: (y * y).sum(),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("write", WRITES)
+def test_a_backward_may_write_into_the_gradient_that_it_is_given(write: str, loss: str) -> None:
+    def gradients(rule: Any) -> list[Any]:
+        own = function(lambda x: x * 1.0, lambda ctx, g: rule(g), lambda ctx, inputs, output: None)
+        x = mg.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        run = lambda x: LOSSES[loss](own.apply(x))  # noqa: E731
+        run(x).backward()
+        (again,) = mg.grad(run(x), [x], create_graph=True)
+        inside = [mg.func.grad(run)(x), mg.vmap(mg.func.grad(run))(x[None])[0], mg.jit(mg.func.grad(run))(x)]
+        return [g.tolist() for g in (x.grad, again, *inside)]
+
+    with warnings.catch_warnings(action="ignore"):
+        writing, pure = (gradients(rule) for rule in WRITES[write])
+    assert writing == pure
+
+
+def test_no_other_object_sees_what_a_backward_writes_into_its_gradient() -> None:
+    own = function(saving, lambda ctx, g: g.mul_(10.0))
+    a, b, seen, seed = leaf(1.0), leaf(1.0), list[Any](), row(3.0)
+    for first in (True, False):
+        u, v = own.apply(a), b * 1.0
+        u.register_hook(seen.append)
+        u.retain_grad()
+        ((u + v if first else v + u) * 3.0).sum().backward()
+        assert u.grad.tolist() == [3.0]
+    (own.apply(a) + own.apply(a)).backward(seed)
+    assert (a.grad.item(), b.grad.item(), seed.item(), [g.item() for g in seen]) == (120.0, 6.0, 3.0, [3.0, 3.0])
+    y, z = function(lambda ctx, x: (x * 1.0, x * 2.0), lambda ctx, g, h: g.add_(h.add_(1.0))).apply(b)
+    y.sum().backward()
+    assert b.grad.item() == 8.0 and z.requires_grad
+
+
+def test_a_backward_may_not_write_into_a_saved_value() -> None:
+    y = function(saving, lambda ctx, g: g * ctx.saved_tensors[0].mul_(2.0)).apply(leaf(1.0) * 1.0)
+    with pytest.raises(GradientError, match=r"backward at .* must not write into its argument 'saved 0'"):
+        y.backward()
 
 
 def test_a_graph_with_a_function_dies_with_its_last_result() -> None:

@@ -70,6 +70,21 @@ def test_it_is_a_decorator_nests_and_belongs_to_one_thread() -> None:
     assert seen == [(True, False), True]
 
 
+@pytest.mark.parametrize("on", [mg.enable_grad, lambda: mg.set_grad_enabled(True)])
+def test_inside_it_only_derivatives_are_recorded_whatever_switches_recording_on(on: Any) -> None:
+    x = leaf(2.0)
+    with mg.inference_mode():
+        with on():
+            y = x * 3.0
+            assert mg.is_grad_enabled() and mg.is_inference_mode_enabled()
+            assert mg.func.hessian(lambda v: v * v * v)(x[0]).item() == 12.0
+            with mg.inference_mode(False), mg.no_grad(), on():
+                z = x * 3.0
+        assert not mg.is_grad_enabled()
+    assert (y.requires_grad, y.is_inference(), z.requires_grad, z.is_inference()) == (False, True, True, False)
+    assert mg.is_grad_enabled() and (x * 3.0).requires_grad
+
+
 def test_plans_are_as_they_were_afterwards_and_new_ones_are_marked_too() -> None:
     x = leaf(1.0, 2.0, 3.0)
     x.tanh()

@@ -317,7 +317,7 @@ def test_a_gradient_is_nobody_elses() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Writes")
-def test_a_backward_that_writes_into_its_gradient_is_refused_under_a_transform_too() -> None:
+def test_a_backward_may_write_into_its_gradient_under_a_transform_too() -> None:
     class Writes(mg.Function):
         @staticmethod
         def forward(x: Any) -> Any:  # type: ignore[override]
@@ -332,8 +332,7 @@ def test_a_backward_that_writes_into_its_gradient_is_refused_under_a_transform_t
             g *= 2.0
             return g
 
-    with pytest.raises(GradientError, match=r"write into its argument|another tensor or a saved value|is a constant"):
-        vmap(grad(lambda x: (Writes.apply(x * 1.0) * x).sum()))(MANY)
+    assert vmap(grad(lambda x: (Writes.apply(x * 1.0) * x).sum()))(MANY).tolist() == (MANY * 4.0).tolist()
 
 
 def kept_by_linearize(function: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
