@@ -120,9 +120,9 @@ def test_an_operator_leaves_objects_of_other_classes_to_their_own_operator() -> 
 
 MAKERS = {
     "zeros": (2,), "ones": (2,), "full": ((2,), 1.0), "empty": (2,), "rand": (2,), "randn": (2,), "randperm": (2,),
-    "randint": (3, (2,)), "arange": (2,), "linspace": (0, 1, 2), "logspace": (0, 1, 2), "eye": (2,), "hann_window": (2,),
-    "tensor": ([1, 2],), "scalar_tensor": (1.0,), "empty_strided": ((2,), (1,)), "empty_permuted": ((2,), (0,)),
-    "zeros_like": (mg.ones(2),), "full_like": (mg.ones(2), 1.0), "randint_like": (mg.ones(2), 3),
+    "randint": (3, (2,)), "arange": (2,), "linspace": (0, 1, 2), "logspace": (0, 1, 2), "eye": (2,),
+    "hann_window": (2,), "tensor": ([1, 2],), "scalar_tensor": (1.0,), "empty_strided": ((2,), (1,)),
+    "empty_permuted": ((2,), (0,)), "zeros_like": (mg.ones(2),), "full_like": (mg.ones(2), 1.0), "randint_like": (mg.ones(2), 3),
 }  # fmt: skip
 
 

@@ -217,7 +217,8 @@ def window(shape: Callable[..., np.ndarray[Any, Any]], doc: str, **defaults: flo
         "periodic function, for spectra; otherwise it is symmetric."
     )
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    kept = [p for p in inspect.signature(make).parameters.values() if p.name not in ("args", "named", "layout", "pin_memory")]
+    hidden = ("args", "named", "layout", "pin_memory")
+    kept = [p for p in inspect.signature(make).parameters.values() if p.name not in hidden]
     numbers = [inspect.Parameter(key, keyword, default=value, annotation=float) for key, value in defaults.items()]
     make.__signature__ = inspect.Signature([*kept[:2], *numbers, *kept[2:]])  # type: ignore[attr-defined]
     return make
