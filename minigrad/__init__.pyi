@@ -1781,7 +1781,7 @@ def var_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = 
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inner product of two vectors of the same length; that of complex vectors conjugates the first one."""
 
-def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int], size: Sequence[builtins.int] | None = ...) -> Tensor:
+def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int], size: Sequence[builtins.int] | None = ..., dtype: Any = ...) -> Tensor:
     """Return a view of x with another shape, over the same memory."""
 
 def view_as_complex(input: Tensor) -> Tensor:

@@ -2249,7 +2249,7 @@ class Attached:
     def vdot(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Return the inner product of two vectors of the same length; that of complex vectors conjugates the first one."""
 
-    def view(self, *shape: builtins.int | Sequence[builtins.int], size: Sequence[builtins.int] | None = ...) -> Tensor:
+    def view(self, *shape: builtins.int | Sequence[builtins.int], size: Sequence[builtins.int] | None = ..., dtype: Any = ...) -> Tensor:
         """Return a view of x with another shape, over the same memory."""
 
     def view_as(self, other: Tensor) -> Tensor:
