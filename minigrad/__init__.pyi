@@ -598,10 +598,10 @@ def empty_cache(device: builtins.str = ...) -> None:
 def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Return an uninitialized tensor with the shape, dtype and device of the input."""
 
-def empty_permuted(size: Sequence[builtins.int], physical_layout: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def empty_permuted(size: Sequence[builtins.int], physical_layout: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., pin_memory: builtins.bool | None = ...) -> Tensor:
     """Return a tensor with uninitialized elements, without gaps."""
 
-def empty_strided(size: Sequence[builtins.int], stride: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def empty_strided(size: Sequence[builtins.int], stride: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., pin_memory: builtins.bool | None = ...) -> Tensor:
     """Return a tensor with uninitialized elements, of a size and with the given strides, in elements."""
 
 def eq(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
@@ -738,7 +738,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: builtins.int = ..., offset: bu
     """Return a vector over the memory of an object with Python's buffer protocol, which it shares."""
 
 def full(size: builtins.int | Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return a tensor filled with one value; the default dtype is that of the value."""
+    """Return a tensor filled with one value; the default dtype is that of a Python number with this value."""
 
 def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Return a tensor filled with one value, with the shape, dtype and device of the input."""
@@ -1349,7 +1349,7 @@ def rand_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: 
 def randint(low: builtins.int = ..., high: builtins.int | None = ..., size: builtins.int | Sequence[builtins.int] = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return uniformly distributed integers in [low, high); `randint(high, size=...)` starts at 0."""
 
-def randint_like(input: Tensor, low: builtins.int, high: builtins.int | None = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def randint_like(input: Tensor, low: builtins.int, high: builtins.int | None = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., **named: Any) -> Tensor:
     """Return uniformly distributed integers in [low, high), with the shape, dtype and device of the input."""
 
 def randn(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
@@ -1659,7 +1659,7 @@ def tanh_(input: Tensor) -> Tensor:
 def tape(y: Tensor, timed: builtins.bool = ...) -> Any:
     """Return the recorded ops from which y was computed, the oldest first, with the bytes that each op saved."""
 
-def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., *, pin_memory: builtins.bool | None = ...) -> Tensor:
     """Return a new tensor with the elements of a number, nested lists, an array or a tensor."""
 
 def tensor_split(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
@@ -1781,7 +1781,7 @@ def var_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = 
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inner product of two vectors of the same length; that of complex vectors conjugates the first one."""
 
-def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int], size: Sequence[builtins.int] | None = ...) -> Tensor:
+def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int], size: Sequence[builtins.int] | None = ..., dtype: Any = ...) -> Tensor:
     """Return a view of x with another shape, over the same memory."""
 
 def view_as_complex(input: Tensor) -> Tensor:

@@ -339,6 +339,7 @@ def test_facts_that_numpy_asks_for() -> None:
     x = mg.Var(X, device="reference")
     assert (np.shape(x), np.ndim(x), np.size(x), np.size(x, 1)) == ((2, 2), 2, 4, 2)
     assert np.allclose(x, X) and np.array_equal(X, x) and not np.array_equal(x, X.T)
+    assert np.allclose(x, X + 1, 0.0, mg.ones(2)) and not np.allclose(x, X + 1, mg.zeros(2))
     assert mg.func.vmap(lambda row: np.sin(row).sum())(x).shape == (2,)
 
 
@@ -348,6 +349,8 @@ def test_numpys_functions_never_lose_a_gradient_unnoticed() -> None:
         with pytest.raises(GradientError, match=r"np\.[\w.]+: minigrad has no such function.*x\.detach\(\)"):
             call(x)
         assert isinstance(call(x.detach()), np.ndarray), "without a gradient it is NumPy's result"
+    with pytest.raises(GradientError, match=r"np\.unique: call mg\.unique, because NumPy's .* lose the gradient"):
+        np.unique(x)
     with pytest.raises(
         mg.ArgumentError,
         match=r"np\.add: out must be a tensor, got an array for the result of float32\(2,\).*a = a \+ x",

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import ArgumentError, DTypeError, GradientError, StorageError
+from cases import over
+from minigrad.errors import ArgumentError, ArgumentTypeError, DTypeError, GradientError, StorageError
 
 pytestmark = pytest.mark.usefixtures("reference")
 
@@ -115,3 +116,25 @@ def test_an_operator_leaves_objects_of_other_classes_to_their_own_operator() -> 
     image = mg.zeros(1, 2, 3, 4).contiguous(memory_format=mg.channels_last)
     assert image.is_contiguous(memory_format=mg.channels_last) and not image.is_contiguous()
     assert mg.zeros(2, layout=mg.strided).shape == mg.zeros_like(x, layout=mg.strided).shape == (2,)
+
+
+MAKERS = {
+    "zeros": (2,), "ones": (2,), "full": ((2,), 1.0), "empty": (2,), "rand": (2,), "randn": (2,), "randperm": (2,),
+    "randint": (3, (2,)), "arange": (2,), "linspace": (0, 1, 2), "logspace": (0, 1, 2), "eye": (2,),
+    "hann_window": (2,), "tensor": ([1, 2],), "scalar_tensor": (1.0,), "empty_strided": ((2,), (1,)),
+    "empty_permuted": ((2,), (0,)), "zeros_like": (mg.ones(2),), "full_like": (mg.ones(2), 1.0), "randint_like": (mg.ones(2), 3),
+}  # fmt: skip
+
+
+@over("name", MAKERS)
+def test_pin_memory_has_no_effect(name: str) -> None:
+    make, args = getattr(mg, name), MAKERS[name]
+    assert make(*args, pin_memory=True).shape == make(*args, pin_memory=None).shape == make(*args).shape
+    with pytest.raises(ArgumentTypeError, match="pin_memory must be True or False, got 'yes'"):
+        make(*args, pin_memory="yes")
+
+
+def test_new_tensors_take_pin_memory() -> None:
+    x = mg.ones(2)
+    made = [x.new_zeros(2, pin_memory=True), x.new_full((2,), 1.0, pin_memory=True), x.new_empty(2, pin_memory=False)]
+    assert [y.shape for y in (*made, x.new_empty_strided((2,), (1,), pin_memory=True))] == [(2,)] * 4

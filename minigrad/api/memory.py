@@ -122,8 +122,9 @@ def over_memory(obj: Any, dtype: Any) -> Tensor | None:
 
 
 def empty_strided(
-    size: Sequence[int], stride: Sequence[int], *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+    size: Sequence[int], stride: Sequence[int], *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool | None = False,
+) -> Tensor:  # fmt: skip
     """Return a tensor with uninitialized elements, of a size and with the given strides, in elements."""
     shape, steps = as_shape((size,), "empty_strided"), as_shape((stride,), "empty_strided")
     if len(shape) != len(steps):
@@ -131,13 +132,13 @@ def empty_strided(
             f"empty_strided: size and stride must have equal lengths, got {shape} and {steps}; pass one stride per dim"
         )
     numel = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps))
-    x = creation.empty(numel, dtype=dtype, device=device)
+    x = creation.empty(numel, dtype=dtype, device=device, pin_memory=pin_memory)
     return creation.leaf(Tensor(x.storage, Layout.make(shape, steps, 0)), requires_grad)
 
 
 def empty_permuted(
     size: Sequence[int], physical_layout: Sequence[int], *, dtype: Any = None, device: Any = None,
-    requires_grad: bool = False,
+    requires_grad: bool = False, pin_memory: bool | None = False,
 ) -> Tensor:  # fmt: skip
     """Return a tensor with uninitialized elements, without gaps.
 
@@ -145,7 +146,8 @@ def empty_permuted(
     """
     order = [normalize_dim(d, len(size), "empty_permuted", tuple(size)) for d in physical_layout]
     layout = Layout.contiguous(tuple([size[d] for d in order])).permute([*map(int, np.argsort(order))])
-    return empty_strided(layout.shape, layout.strides, dtype=dtype, device=device, requires_grad=requires_grad)
+    options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
+    return empty_strided(layout.shape, layout.strides, **options)
 
 
 # ---- matrices and ranges --------------------------------------------------------------------------------------------
@@ -195,7 +197,7 @@ def window(shape: Callable[..., np.ndarray[Any, Any]], doc: str, **defaults: flo
 
     def make(
         window_length: int, periodic: bool = True, *args: float, dtype: Any = None, device: Any = None,
-        requires_grad: bool = False, layout: Any = None, **named: float,
+        requires_grad: bool = False, layout: Any = None, pin_memory: bool | None = False, **named: float,
     ) -> Tensor:  # fmt: skip
         Number(0, whole=True).read(window_length, name, "window_length", ())
         read_flag(periodic, name, "periodic")
@@ -206,7 +208,7 @@ def window(shape: Callable[..., np.ndarray[Any, Any]], doc: str, **defaults: flo
         parameters = defaults | dict(zip(defaults, args)) | named
         last = window_length if periodic else window_length - 1
         positions = 2.0 * np.arange(window_length) / max(last, 1) - (window_length > 1)
-        values = creation.tensor(shape(positions, **parameters), dtype=kind, device=device)
+        values = creation.tensor(shape(positions, **parameters), dtype=kind, device=device, pin_memory=pin_memory)
         return creation.leaf(values, requires_grad)
 
     make.__name__ = make.__qualname__ = name
@@ -215,7 +217,8 @@ def window(shape: Callable[..., np.ndarray[Any, Any]], doc: str, **defaults: flo
         "periodic function, for spectra; otherwise it is symmetric."
     )
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    kept = [p for p in inspect.signature(make).parameters.values() if p.name not in ("args", "named", "layout")]
+    hidden = ("args", "named", "layout", "pin_memory")
+    kept = [p for p in inspect.signature(make).parameters.values() if p.name not in hidden]
     numbers = [inspect.Parameter(key, keyword, default=value, annotation=float) for key, value in defaults.items()]
     make.__signature__ = inspect.Signature([*kept[:2], *numbers, *kept[2:]])  # type: ignore[attr-defined]
     return make

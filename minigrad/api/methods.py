@@ -49,15 +49,17 @@ COMPARISONS = {"__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt,
 
 
 @public(namespace=names.MG)
-def view(x: Tensor, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Tensor:
+def view(x: Tensor, *shape: int | Sequence[int], size: Sequence[int] | None = None, dtype: Any = None) -> Tensor:
     """Return a view of x with another shape, over the same memory.
 
-    size: the shape as a keyword argument.  With a dtype instead of a shape, the view has the bits of x as
+    size, dtype: the argument by its name.  With a dtype instead of a shape, the view has the bits of x as
     elements of this dtype, and no gradient.
     Raises ShapeError if the strides of x do not allow a view (use `reshape`).
     """
     if size is not None:
         shape = views.named_shape("view", shape, "size", size)
+    if dtype is not None:
+        shape = (*shape, dtypes.as_dtype(dtype))
     if len(shape) == 1 and isinstance(shape[0], tuple):
         shape = shape[0]
     result = views.seen(x, shape)

@@ -91,6 +91,10 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
         stops_early.reset(token)
 
 
+class CheckpointError(GradientError):
+    """Raised if a function computes other values when a checkpoint runs it again."""
+
+
 class Filled(BaseException):
     """Ends a second run when the last needed value is computed; no `except Exception` of a user may catch it."""
 
@@ -228,7 +232,7 @@ class Frame:
             return
         if not self.early and again.count == len(self.holders):
             return
-        raise GradientError(
+        raise CheckpointError(
             f"checkpoint: the function saved {len(self.holders)} values in its first run and {again.count} when it was "
             "run again for the gradient; make the function compute the same in each run"
         )
@@ -255,7 +259,7 @@ class Again:
                 self.keep_value(x, node.name)
 
     def keep_value(self, x: Tensor, name: str) -> Tensor:
-        """Pass on one value.  Raise GradientError if it does not match its holder."""
+        """Pass on one value.  Raise CheckpointError if it does not match its holder."""
         holder = self.frame.holders[self.count]() if self.count < len(self.frame.holders) else None
         self.count += 1
         if holder is not None:
@@ -311,10 +315,10 @@ def restored(x: Any) -> Any:
 
 
 def check_same(holder: Dropped, x: Tensor, name: str) -> None:
-    """Raise GradientError unless a value of a second run matches the dropped value."""
+    """Raise CheckpointError unless a value of a second run matches the dropped value."""
     if name == holder.name and x.shape == holder.shape and x.dtype is holder.dtype and x.device is holder.device:
         return
-    raise GradientError(
+    raise CheckpointError(
         f"checkpoint: value {holder.position + 1} of the function was {describe(holder)}, saved by {holder.name}, in "
         f"its first run, but {describe(x)}, saved by {name}, when it was run again for the gradient; make the function "
         "compute the same in each run"

@@ -212,7 +212,7 @@ def planned_body(
         lines += [f"if {key} is not None:", f"    return {HIDDEN}format({HIDDEN}op.label, {made}, {key})"]
     for key in () if floats else casts:
         cast = f"{HIDDEN}in_dtype({HIDDEN}op, {first}, {key}, {params}{target})"
-        lines += [f"if {key} is not None:", f"    return {cast}"]
+        lines += [f"if {key} is not None{' or out is not None' * out}:", f"    return {cast}"]
     return [*lines, f"return {HIDDEN}call({HIDDEN}op, ({operands}), {params}{target})"]
 
 

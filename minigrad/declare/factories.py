@@ -66,9 +66,11 @@ class Recalled:
         return Var.of(x) if requires_grad and x.__class__ is not Var else x
 
 
-def sparse_layout(name: str) -> ArgumentError:
-    """Return the error for a layout that is not `mg.strided`."""
-    return ArgumentError(f"{name}: layout must be mg.strided, because there are no sparse tensors; omit layout")
+def drop_placement(name: str, named: dict[str, Any]) -> None:
+    """Remove PyTorch's arguments `layout` and `pin_memory`, which have no effect, from those of a call."""
+    if named.pop("layout", strided) is not strided:
+        raise ArgumentError(f"{name}: layout must be mg.strided, because there are no sparse tensors; omit layout")
+    FLAG.read(named.pop("pin_memory", None), name, "pin_memory", ())
 
 
 def of_numbers(args: tuple[Any, ...]) -> bool:
@@ -109,9 +111,8 @@ def recalled(function: Any, into: bool) -> Any:
                 key = make = None
             if make is not None:
                 return Var.of(make()) if requires_grad else make()
-        elif named.pop("layout", strided) is not strided:
-            raise sparse_layout(function.__name__)
-        elif many in named:
+        drop_placement(function.__name__, named)
+        if many in named:
             if args:
                 raise TypeError(f"{function.__name__}() got the argument {many} twice; pass {many} once")
             args = (named.pop(many),)
@@ -154,8 +155,7 @@ def recalled_like(function: Any) -> Any:
                 key = make = None
             if make is not None:
                 return Var.of(make()) if requires_grad else make()
-        if named.pop("layout", strided) is not strided:
-            raise sparse_layout(name)
+        drop_placement(name, named)
         FLAG.read(requires_grad, name, "requires_grad", ())
         recipe = function(input, *args, dtype=dtype, device=device, requires_grad=requires_grad, **named)
         return constant_like(input, memory.made(recipe, requires_grad, key if of_numbers(args) else None))

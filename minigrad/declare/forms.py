@@ -15,7 +15,7 @@ import numpy as np
 
 from minigrad.backends.launch import Launch
 from minigrad.backends.steps import Steps
-from minigrad.core.dtype import DType, as_dtype, default_float, expect_no_loss
+from minigrad.core.dtype import DType, as_dtype, bool_, category, default_float, expect_no_loss
 from minigrad.core.formats import format_of, layout_in, preserve_format
 from minigrad.core.op import Op
 from minigrad.core.parameters import KEYWORD, SEVERAL
@@ -128,9 +128,20 @@ def expect_lossless(label: str, x: Tensor, dtype: DType) -> None:
         raise DTypeError(f"{label}: got {describe(x)}; {error}") from None
 
 
+IN_OUT = ("sum", "prod", "cumsum", "cumprod")  # PyTorch computes these in the dtype of `out`
+
+
 def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any = None) -> Any:
-    """Call an op of one operand in the requested dtype, which is also the dtype of its results."""
+    """Call an op of one operand in the requested dtype, which is also the dtype of its results.
+
+    Without it, an op of IN_OUT of floats into integers, or of any real numbers into bools, is computed in that of `out`.
+    """
     expect_tensors(op.label, x)
+    if dtype is None:
+        lower = isinstance(out, Tensor) and (category(x.dtype) > category(out.dtype) or out.dtype is bool_)
+        if op.label not in IN_OUT or not lower or x.dtype.is_complex:
+            return call(op, (x,), params, out)
+        dtype = out.dtype
     if out is None:
         return in_dtype(op, call(op, (in_dtype(op, x, dtype),), params), dtype)
     expect_agreement(op.label, dtype, out)

@@ -27,7 +27,8 @@ from minigrad.runtime.tensor import Tensor
 
 FRONT = role_of(Front)
 OUT = Parameter("out", KEYWORD, None, "Tensor | None")
-NUMPY = {"dim": "axis", "keepdim": "keepdims"}  # PyTorch's parameter -> NumPy's name of it
+# Parameter -> NumPy's name of it, or the name in another form of PyTorch's function.
+NUMPY = {"dim": "axis", "keepdim": "keepdims", "sections": "indices"}
 _TEXT = re.compile(
     r"(?:Layout|(?:mg\.)?Tensor)(?P<number>\s*\|\s*(?:float|Any))?(?P<none>\s*\|\s*None)?$"
     r"|Sequence\[(?:mg\.)?Tensor\]$"

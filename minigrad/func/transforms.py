@@ -123,8 +123,10 @@ class Pullback:
                 f"vjp: cotangents must be nested as the output, {self.tree}, got {flatten(cotangents)[1]}; return the "
                 "cotangents in the structure of the output"
             )
-        for y, g in zip(self.outputs, leaves):
+        for k, (y, g) in enumerate(zip(self.outputs, leaves)):
             if isinstance(y, Tensor):
+                if isinstance(g, Tensor) and y.dtype.is_inexact and not g.dtype.is_inexact:
+                    g = leaves[k] = g.to(y.dtype)
                 check_like("vjp", "cotangent", g, "output", y)
         return self.inputs.nested(self.pull(leaves))
 

@@ -178,6 +178,11 @@ class Uninitialized(Tensor):
         self.dtype, self.device = like.dtype, like.device
 
 
+def is_lazy(param: object) -> bool:
+    """Return whether a tensor is a parameter or a buffer whose shape is not known yet."""
+    return isinstance(param, Uninitialized)
+
+
 class UninitializedParameter(Uninitialized, Var):
     """Create a parameter of a lazy module whose shape is set later, by `materialize`.
 

@@ -26,7 +26,7 @@ from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.core.strides import extent
 from minigrad.declare.decorators import kernel, public
-from minigrad.declare.factories import call_of, later
+from minigrad.declare.factories import FLAG, call_of, later
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import clone, same_dtype
 from minigrad.runtime.data import refuse_masked, store
@@ -39,7 +39,9 @@ SMALL = 4096  # the largest number of computed elements that are stored for late
 
 
 @public()
-def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(
+    data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *, pin_memory: bool | None = False
+) -> Tensor:
     """Return a new tensor with the elements of a number, nested lists, an array or a tensor.
 
     DTypes: Python floats become the default float, ints become int64, and bools become bool. Arrays keep their dtype.
@@ -48,6 +50,8 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     """
     if requires_grad.__class__ is not bool:
         read_flag(requires_grad, "tensor", "requires_grad")
+    if pin_memory.__class__ is not bool:
+        FLAG.read(pin_memory, "tensor", "pin_memory", ())
     check = partial(expect_float, "tensor", requires_grad=True) if requires_grad else None
     return leaf(Tensor(*store(data, dtype, device, check=check)), requires_grad)
 

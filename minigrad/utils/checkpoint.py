@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from typing import Any
 
-from minigrad.autodiff.checkpoint import checkpoint, set_checkpoint_early_stop
+from minigrad.autodiff.checkpoint import CheckpointError, checkpoint, set_checkpoint_early_stop
 from minigrad.declare.advice import present
 from minigrad.errors import ArgumentError
 
@@ -73,7 +73,7 @@ def in_turn(functions: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
 
 
 present(globals(), {
-    "checkpoint": checkpoint, "checkpoint_sequential": checkpoint_sequential,
+    "CheckpointError": CheckpointError, "checkpoint": checkpoint, "checkpoint_sequential": checkpoint_sequential,
     "set_checkpoint_debug_enabled": set_checkpoint_debug_enabled,
     "set_checkpoint_early_stop": set_checkpoint_early_stop,
 })  # fmt: skip

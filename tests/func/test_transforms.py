@@ -111,6 +111,11 @@ def test_a_pullback_may_be_called_again_and_nests_outputs() -> None:
     assert lists(pull(X)[0]) == [2.0, 4.0] and lists(aux) == [1.0, 2.0]
 
 
+def test_a_cotangent_of_integers_is_cast_to_the_dtype_of_the_output() -> None:
+    (gradient,) = f.vjp(lambda x: x * 3.0, X)[1](mg.tensor([1, 2], device=X.device))
+    assert gradient.tolist() == [3.0, 6.0] and gradient.dtype is X.dtype
+
+
 def test_what_a_function_gives_shares_nothing_with_its_input() -> None:
     x = row(1.0, 2.0)
     slope = f.grad(lambda t: (t * Y).sum())(x)

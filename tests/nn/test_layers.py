@@ -79,6 +79,7 @@ def test_a_lazy_layer_becomes_the_ordinary_one(each: Case) -> None:
     parameters, sized = list(lazy.parameters()), [x for x in lazy.buffers() if isinstance(x, mg.nn.UninitializedBuffer)]
     assert lazy.has_uninitialized_params() == bool(parameters or sized)
     assert all(isinstance(p, mg.nn.UninitializedParameter) for p in parameters)
+    assert all(map(mg.nn.parameter.is_lazy, [*parameters, *sized])) and not mg.nn.parameter.is_lazy(mg.ones(2))
     calls: list[Any] = []
     lazy.register_forward_hook(lambda module, args, y: calls.append(type(module).__name__))
     x = mg.tensor(made(kind, shape), device="reference")

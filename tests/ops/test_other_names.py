@@ -224,3 +224,12 @@ def test_a_tensor_without_dims_does_not_widen_one_with_dims(name: str) -> None:
         "lerp": lambda: mg.lerp(x, x, one), "addcmul": lambda: mg.addcmul(x, x, one),
     }  # fmt: skip
     assert calls.get(name, lambda: getattr(mg, name)(x, one))().dtype is mg.float32
+
+
+@over("name", ["tensor_split", "hsplit", "vsplit", "dsplit"])
+def test_sections_may_be_called_indices(name: str) -> None:
+    x, split = mg.arange(8).reshape(2, 2, 2), getattr(mg, name)
+    for part, same in zip(split(x, indices=[1]), split(x, [1]), strict=True):
+        assert part.tolist() == same.tolist()
+    with pytest.raises(TypeError, match="got both sections and indices"):
+        split(x, 2, indices=[1])

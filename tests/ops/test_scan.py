@@ -94,6 +94,16 @@ def test_the_result_has_the_dtype_that_was_asked_for() -> None:
     assert x.cumsum(0).dtype is mg.int64
 
 
+def test_sums_and_products_into_integers_and_bools_are_computed_in_the_dtype_of_out() -> None:
+    x = mg.tensor([1.5, 2.5])
+    number, row, flag = mg.empty((), dtype="int64"), mg.empty(2, dtype="int64"), mg.empty((), dtype="bool")
+    assert mg.sum(x, 0, out=number) is number and number.item() == 3, "1 + 2, and not the 4 of 1.5 + 2.5"
+    assert mg.prod(x, 0, out=number).item() == 2 and mg.sum(x > 2, 0, out=flag).item() is True
+    assert mg.cumsum(x, 0, out=row).tolist() == [1, 3] and mg.cumprod(x, 0, out=row).tolist() == [1, 2]
+    with pytest.raises(DTypeError, match="mean: the result is float64"):
+        mg.mean(x, 0, out=number)
+
+
 def test_wrong_arguments_are_named() -> None:
     with pytest.raises(IndexOutOfRange, match=r"cumsum: .*dim 2"):
         mg.zeros(2, 3).cumsum(2)

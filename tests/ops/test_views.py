@@ -161,7 +161,7 @@ def test_gaps_are_refused_inside_a_transform_and_the_tensor_is_named() -> None:
 
 def test_a_view_with_another_dtype_has_the_same_bits() -> None:
     x = mg.tensor([1.0, 2.0], device="reference")
-    bits = x.view(mg.int32)
+    bits = x.view(dtype=mg.int32)
     assert bits.tolist() == [1065353216, 1073741824] and bits.view(mg.float32).tolist() == [1.0, 2.0]
     bits[0] = 0
     assert x.tolist() == [0.0, 2.0] and x.untyped_storage().size() == 8

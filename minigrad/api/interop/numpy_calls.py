@@ -123,9 +123,12 @@ def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) ->
                 "have; call it outside"
             )
         if isinstance(value, Tensor) and not detached and (isinstance(value, Tracer) or value.requires_grad):
+            ours = f"mg.{name.removeprefix('np.')}"
+            known = ours.removeprefix("mg.") in namespaces[MG]
+            reason = f"call {ours}, because NumPy's" if known else "minigrad has no such function, and NumPy's"
             raise GradientError(
-                f"{name}: minigrad has no such function, and NumPy's function would lose the gradient of "
-                f"{describe(value)}; pass x.detach() if the gradient is not needed"
+                f"{name}: {reason} function would lose the gradient of {describe(value)}; pass x.detach() if the "
+                "gradient is not needed"
             )
         if isinstance(value, Tensor):
             value = array(value).view()
