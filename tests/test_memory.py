@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
-from cases import over
 from minigrad.errors import ArgumentError, ArgumentTypeError, DTypeError, GradientError, StorageError
 
 pytestmark = pytest.mark.usefixtures("reference")

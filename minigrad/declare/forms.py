@@ -134,7 +134,7 @@ IN_OUT = ("sum", "prod", "cumsum", "cumprod")  # PyTorch computes these in the d
 def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any = None) -> Any:
     """Call an op of one operand in the requested dtype, which is also the dtype of its results.
 
-    Without it, an op of IN_OUT of floats into integers, or of any real numbers into bools, is computed in that of `out`.
+    Without it, an op of IN_OUT of floats into integers, or of real numbers into bools, is computed in that of `out`.
     """
     expect_tensors(op.label, x)
     if dtype is None:

@@ -388,7 +388,7 @@ def test_a_backward_may_write_into_the_gradient_that_it_is_given(write: str, los
     def gradients(rule: Any) -> list[Any]:
         own = function(lambda x: x * 1.0, lambda ctx, g: rule(g), lambda ctx, inputs, output: None)
         x = mg.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-        run = lambda x: LOSSES[loss](own.apply(x))  # noqa: E731
+        run = lambda x: LOSSES[loss](own.apply(x))
         run(x).backward()
         (again,) = mg.grad(run(x), [x], create_graph=True)
         inside = [mg.func.grad(run)(x), mg.vmap(mg.func.grad(run))(x[None])[0], mg.jit(mg.func.grad(run))(x)]
