@@ -122,7 +122,8 @@ MAKERS = {
     "zeros": (2,), "ones": (2,), "full": ((2,), 1.0), "empty": (2,), "rand": (2,), "randn": (2,), "randperm": (2,),
     "randint": (3, (2,)), "arange": (2,), "linspace": (0, 1, 2), "logspace": (0, 1, 2), "eye": (2,),
     "hann_window": (2,), "tensor": ([1, 2],), "scalar_tensor": (1.0,), "empty_strided": ((2,), (1,)),
-    "empty_permuted": ((2,), (0,)), "zeros_like": (mg.ones(2),), "full_like": (mg.ones(2), 1.0), "randint_like": (mg.ones(2), 3),
+    "empty_permuted": ((2,), (0,)), "zeros_like": (mg.ones(2),), "full_like": (mg.ones(2), 1.0),
+    "randint_like": (mg.ones(2), 3),
 }  # fmt: skip
 
 

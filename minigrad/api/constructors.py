@@ -57,7 +57,7 @@ def new_full(
     """Return a tensor filled with one value, in the dtype and on the device of x; see `mg.full`."""
     kind, where = dtype or x.dtype, x.device if device is None else device
     creation.expect_float("new_full", kind, requires_grad)
-    options = {"dtype": kind, "device": where, "requires_grad": requires_grad} | named
+    options: dict[str, Any] = {"dtype": kind, "device": where, "requires_grad": requires_grad} | named
     y = creation.full(as_shape((size,), "new_full"), fill_value, **options)
     return constant_like(x, y)
 

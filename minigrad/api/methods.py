@@ -59,7 +59,7 @@ def view(x: Tensor, *shape: int | Sequence[int], size: Sequence[int] | None = No
     if size is not None:
         shape = views.named_shape("view", shape, "size", size)
     if dtype is not None:
-        shape = (*shape, dtypes.as_dtype(dtype))
+        shape = (*shape, dtypes.as_dtype(dtype))  # type: ignore[arg-type]
     if len(shape) == 1 and isinstance(shape[0], tuple):
         shape = shape[0]
     result = views.seen(x, shape)
