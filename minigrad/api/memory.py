@@ -132,7 +132,7 @@ def empty_strided(
             f"empty_strided: size and stride must have equal lengths, got {shape} and {steps}; pass one stride per dim"
         )
     numel = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps))
-    x = creation.empty(numel, dtype=dtype, device=device)
+    x = creation.empty(numel, dtype=dtype, device=device, pin_memory=pin_memory)  # type: ignore[call-arg]
     return creation.leaf(Tensor(x.storage, Layout.make(shape, steps, 0)), requires_grad)
 
 
