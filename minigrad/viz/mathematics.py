@@ -127,6 +127,7 @@ class _Text:
     forms: Forms = {
         "neg": ("\u2212{}", (SIGN, SIGN)), "div": ("{} / {}", (PRODUCT, PRODUCT, SIGN)),
         "pow": ("{}^{}", (POWER, WHOLE, WHOLE)), "square": ("{}\u00b2", (POWER, WHOLE)),
+        "reciprocal": ("1 / {}", (PRODUCT, SIGN)), "inverse_square": ("1 / {}\u00b2", (PRODUCT, WHOLE)),
         "turned": ("{}\u1d40", (POWER, WHOLE)), "where": ("({1} if {0} else {2})", (WHOLE, COMPARE, COMPARE, COMPARE)),
     }  # fmt: skip
 
@@ -180,6 +181,8 @@ class _Markup(_Text):
         "div": ("<mfrac>{}{}</mfrac>", (WHOLE, COMPARE, COMPARE)),
         "pow": ("<msup>{}{}</msup>", (POWER, WHOLE, COMPARE)),
         "square": ("<msup>{}<mn>2</mn></msup>", (POWER, WHOLE)),
+        "reciprocal": ("<mfrac><mn>1</mn>{}</mfrac>", (WHOLE, COMPARE)),
+        "inverse_square": ("<mfrac><mn>1</mn><msup>{}<mn>2</mn></msup></mfrac>", (WHOLE, WHOLE)),
         "exp": ("<msup><mi>e</mi>{}</msup>", (POWER, COMPARE)),
         "sqrt": ("<msqrt>{}</msqrt>", (WHOLE, COMPARE)),
         "abs": ("<mo>|</mo>{}<mo>|</mo>", (WHOLE, COMPARE)),
