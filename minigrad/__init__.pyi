@@ -1349,7 +1349,7 @@ def rand_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: 
 def randint(low: builtins.int = ..., high: builtins.int | None = ..., size: builtins.int | Sequence[builtins.int] = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return uniformly distributed integers in [low, high); `randint(high, size=...)` starts at 0."""
 
-def randint_like(input: Tensor, low: builtins.int, high: builtins.int | None = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., **named: Any) -> Tensor:
+def randint_like(input: Tensor, low: builtins.int, high: builtins.int | None = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., **kwargs: Any) -> Tensor:
     """Return uniformly distributed integers in [low, high), with the shape, dtype and device of the input."""
 
 def randn(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:

@@ -38,11 +38,11 @@ def newly(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     def method(
         x: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False,
-        **named: Any,
+        **kwargs: Any,
     ) -> Tensor:  # fmt: skip
         creation.expect_float(method.__name__, dtype or x.dtype, requires_grad)
         where = x.device if device is None else device
-        y = function(*size, dtype=dtype or x.dtype, device=where, requires_grad=requires_grad, **named)
+        y = function(*size, dtype=dtype or x.dtype, device=where, requires_grad=requires_grad, **kwargs)
         return y if x.__class__ in PLAIN else constant_like(x, y)
 
     method.__name__ = method.__qualname__ = f"new_{function.__name__}"
@@ -52,25 +52,25 @@ def newly(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 def new_full(
     x: Tensor, size: Any, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-    **named: Any,
+    **kwargs: Any,
 ) -> Tensor:  # fmt: skip
     """Return a tensor filled with one value, in the dtype and on the device of x; see `mg.full`."""
     kind, where = dtype or x.dtype, x.device if device is None else device
     creation.expect_float("new_full", kind, requires_grad)
-    options: dict[str, Any] = {"dtype": kind, "device": where, "requires_grad": requires_grad} | named
+    options: dict[str, Any] = {"dtype": kind, "device": where, "requires_grad": requires_grad} | kwargs
     y = creation.full(as_shape((size,), "new_full"), fill_value, **options)
     return constant_like(x, y)
 
 
 def new_empty_strided(
     x: Tensor, size: Sequence[int], stride: Sequence[int], *, dtype: Any = None, device: Any = None,
-    requires_grad: bool = False, **named: Any,
+    requires_grad: bool = False, **kwargs: Any,
 ) -> Tensor:  # fmt: skip
     """Return `mg.empty_strided` of a size and strides, of the dtype and on the device of x."""
     from minigrad.api.memory import empty_strided
 
     where = x.device if device is None else device
-    return empty_strided(size, stride, dtype=dtype or x.dtype, device=where, requires_grad=requires_grad, **named)
+    return empty_strided(size, stride, dtype=dtype or x.dtype, device=where, requires_grad=requires_grad, **kwargs)
 
 
 def new(x: Tensor, *sizes: Any, size: Any = None) -> Tensor:

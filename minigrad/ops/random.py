@@ -204,7 +204,7 @@ def randint(
 @public()
 def randint_like(
     input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None, dtype: Any = None,
-    device: Any = None, requires_grad: bool = False, **named: Any,
+    device: Any = None, requires_grad: bool = False, **kwargs: Any,
 ) -> Tensor:  # fmt: skip
     """Return uniformly distributed integers in [low, high), with the shape, dtype and device of the input.
 
@@ -214,7 +214,7 @@ def randint_like(
     expect_float("randint_like", dtype or input.dtype, requires_grad)
     return randint(
         low, high, input.shape, generator=generator, dtype=dtype or input.dtype,
-        device=input.device if device is None else device, requires_grad=requires_grad, **named,
+        device=input.device if device is None else device, requires_grad=requires_grad, **kwargs,
     )  # fmt: skip
 
 

@@ -1660,22 +1660,22 @@ class Attached:
     def new(self, *sizes: Any, size: Any = ...) -> Tensor:
         """Return `x.new_empty` of several lengths or of `size`, or `x.new_tensor` of data."""
 
-    def new_empty(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., **named: Any) -> Tensor:
+    def new_empty(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., **kwargs: Any) -> Tensor:
         """Return `mg.empty` of a size, of the dtype and on the device of x."""
 
-    def new_empty_strided(self, size: Sequence[builtins.int], stride: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., **named: Any) -> Tensor:
+    def new_empty_strided(self, size: Sequence[builtins.int], stride: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., **kwargs: Any) -> Tensor:
         """Return `mg.empty_strided` of a size and strides, of the dtype and on the device of x."""
 
-    def new_full(self, size: Any, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., **named: Any) -> Tensor:
+    def new_full(self, size: Any, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., **kwargs: Any) -> Tensor:
         """Return a tensor filled with one value, in the dtype and on the device of x; see `mg.full`."""
 
-    def new_ones(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., **named: Any) -> Tensor:
+    def new_ones(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., **kwargs: Any) -> Tensor:
         """Return `mg.ones` of a size, of the dtype and on the device of x."""
 
     def new_tensor(self, data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Return a copy of data in the dtype and on the device of x; see `mg.tensor`."""
 
-    def new_zeros(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., **named: Any) -> Tensor:
+    def new_zeros(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., **kwargs: Any) -> Tensor:
         """Return `mg.zeros` of a size, of the dtype and on the device of x."""
 
     def nextafter(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:

@@ -126,6 +126,16 @@ def eigh_tangent(dA: Tensor, w: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
     return real(diagonal), V @ ((P - diag_embed(diagonal)) / gaps(w))
 
 
+def values_gradient(g: Tensor, V: Tensor) -> Tensor:
+    """Return the gradient of A for eigenvalues alone, V diag(g) V.H."""
+    return conjugated(V @ diag_embed(g).to(V.dtype) @ V.mH)
+
+
+def values_tangent(dA: Tensor, V: Tensor) -> Tensor:
+    """Return the tangents of the eigenvalues, the diagonal of V.H sym(dA) V."""
+    return real((V.mH @ (dA + dA.mH) * 0.5 @ V).diagonal(0, -2, -1))
+
+
 def with_real(op: Op, specs: tuple[Spec, ...]) -> tuple[DType, DType]:
     """Return the dtype of the real parts, and that of the matrices."""
     dtype = wide_dtype(op, specs)
@@ -176,7 +186,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
 @kernel(
     dtype=lambda op, specs: with_real(op, specs)[0], shape=lambda op, A: eigh_shapes(op, A)[0],
     name="eigvalsh", namespace=(),
-    vjp=(lambda g, A: eigh_gradient(g, None, *eigen(A)),), jvp=lambda dA, A: eigh_tangent(dA, *eigen(A))[0],
+    vjp=(lambda g, A: values_gradient(g, eigen(A)[1]),), jvp=lambda dA, A: values_tangent(dA, eigen(A)[1]),
     batch="front", complex=True,
 )  # fmt: skip
 def eigenvalues_of(steps, eigenvalues, A: Tensor):
