@@ -126,7 +126,7 @@ def eigh_tangent(dA: Tensor, w: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
     return real(diagonal), V @ ((P - diag_embed(diagonal)) / gaps(w))
 
 
-def values_gradient(g: Tensor, V: Tensor) -> Tensor:
+def values_gradient(g: Tensor, V: Tensor) -> Tensor | None:
     """Return the gradient of A for eigenvalues alone, V diag(g) V.H."""
     return conjugated(V @ diag_embed(g).to(V.dtype) @ V.mH)
 
