@@ -18,12 +18,14 @@ from contextlib import contextmanager
 from typing import Any
 
 SHOWN = 40  # characters of a repr in a message
+OP = re.compile(r"(the \w+ of )?[\w.]+")  # the label of an op
 
 
 class MinigradError(RuntimeError):
     """Define the base class of minigrad's errors; keyword arguments become attributes of the error.
 
-    The attribute `op` is the name with which the message begins, unless it is passed.
+    The attribute `op` is the name with which the message begins, such as "linalg.qr" or "the gradient of index", unless
+    it is passed.
 
     >>> error = ShapeError("add: shapes (2,) and (3,) do not broadcast", lhs=(2,), rhs=(3,))
     >>> error.op, error.lhs
@@ -33,7 +35,7 @@ class MinigradError(RuntimeError):
     def __init__(self, message: str = "", **facts: Any) -> None:
         super().__init__(message)
         name, colon, _ = message.partition(": ")
-        if colon and re.fullmatch(r"[\w. ]+", name):
+        if colon and OP.fullmatch(name):
             facts.setdefault("op", name)
         # The instance dictionary is pickled with the exception, so the facts cross process borders.
         self.__dict__.update(facts)

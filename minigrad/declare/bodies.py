@@ -28,6 +28,8 @@ FORMAT = role_of(Format)
 FRONT_FLAG: Any = role_of(FrontFlag)
 # Roles of the parameters that the public function reads instead of the op.
 FRONT_ROLES = (CAST, FORMAT, role_of(Front), FRONT_FLAG)
+# Ops that compute in the dtype of `out`, as in PyTorch, if it is of a lower kind than the operand, or bool.
+DTYPE_FROM_OUT = ("sum", "prod", "cumsum", "cumprod")
 
 
 # ---- ops without parameters ------------------------------------------------------------------------------------------
@@ -212,7 +214,8 @@ def planned_body(
         lines += [f"if {key} is not None:", f"    return {HIDDEN}format({HIDDEN}op.label, {made}, {key})"]
     for key in () if floats else casts:
         cast = f"{HIDDEN}in_dtype({HIDDEN}op, {first}, {key}, {params}{target})"
-        lines += [f"if {key} is not None{' or out is not None' * out}:", f"    return {cast}"]
+        or_out = " or out is not None" * (out and op.label in DTYPE_FROM_OUT)
+        lines += [f"if {key} is not None{or_out}:", f"    return {cast}"]
     return [*lines, f"return {HIDDEN}call({HIDDEN}op, ({operands}), {params}{target})"]
 
 

@@ -128,18 +128,15 @@ def expect_lossless(label: str, x: Tensor, dtype: DType) -> None:
         raise DTypeError(f"{label}: got {describe(x)}; {error}") from None
 
 
-IN_OUT = ("sum", "prod", "cumsum", "cumprod")  # PyTorch computes these in the dtype of `out`
-
-
 def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any = None) -> Any:
     """Call an op of one operand in the requested dtype, which is also the dtype of its results.
 
-    Without it, an op of IN_OUT of floats into integers, or of real numbers into bools, is computed in that of `out`.
+    Without it, this is the dtype of `out`, if that is of a lower kind than the operand, or bool; see `DTYPE_FROM_OUT`.
     """
     expect_tensors(op.label, x)
     if dtype is None:
         lower = isinstance(out, Tensor) and (category(x.dtype) > category(out.dtype) or out.dtype is bool_)
-        if op.label not in IN_OUT or not lower or x.dtype.is_complex:
+        if not lower or x.dtype.is_complex:
             return call(op, (x,), params, out)
         dtype = out.dtype
     if out is None:

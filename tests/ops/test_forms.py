@@ -20,7 +20,7 @@ from selection import over_rows
 
 import minigrad as mg
 from minigrad.declare import names
-from minigrad.declare.forms import IN_OUT
+from minigrad.declare.bodies import DTYPE_FROM_OUT
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, MinigradError, StorageError
 
 X, Y = (2, 3), (3, 2)
@@ -330,8 +330,8 @@ def test_a_wrong_out_raises_before_anything_is_written(name: str) -> None:
     several = isinstance(wanted, tuple)
     for what, (place, error) in BAD_PLACES.items():
         last = parts(wanted)[-1]
-        # A bool may be cast to any dtype, and the ops of IN_OUT compute in that of `out`.
-        fits = what == "dtype" and (last.dtype is mg.bool or function.op.label in IN_OUT)
+        # A bool may be cast to any dtype, and the ops of DTYPE_FROM_OUT compute in that of `out`.
+        fits = what == "dtype" and (last.dtype is mg.bool or function.op.label in DTYPE_FROM_OUT)
         if (
             fits
             or (what == "shared" and not (last.ndim and last.numel()))

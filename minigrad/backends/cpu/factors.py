@@ -32,6 +32,8 @@ from minigrad.core.layout import Layout
 from minigrad.kernels.cpu.matmul import less
 from minigrad.kernels.fields import Fields, loop
 
+PITCH = 16  # elements between the rows of a matrix: rows whose distance is a power of 2 would share few sets of a cache
+
 
 @loop(Fields("m n rank", "sizes[rank]", "offset row col strides[rank]"), helpers=(less,), fastmath=("contract",))
 def lu(in_0, out, pivots, order, N):  # type: ignore[no-untyped-def]
@@ -39,12 +41,11 @@ def lu(in_0, out, pivots, order, N):  # type: ignore[no-untyped-def]
 
     pivots: the row with which each step exchanges its row.  order: for each row of the result, its row in the operand.
     x has the columns one after the other: the search for a pivot, the divisions and the updates then run along memory.
-    They are farther apart than their length: a power of 2 would place them in a few sets of a cache.  The indices of
-    elements are unsigned, because signed indices are tested for wrapping around.
+    The indices of elements are unsigned, because signed indices are tested for wrapping around.
     """
     m, n = N.m, N.n
     steps = min(m, n)
-    pitch = m + 16
+    pitch = m + PITCH
     x = workspace(pitch * n, T)
     for u in range(first, last):
         rest = u
@@ -160,7 +161,6 @@ def cholesky(in_0, values, out, N):  # type: ignore[no-untyped-def]
     leave(column)
 
 
-PITCH = 16  # elements between the rows of a matrix: rows whose distance is a power of 2 would share few sets of a cache
 REFLECTIONS = 32  # reflections of a matrix that are applied together
 SIDES = 64  # right-hand sides of a task: few rows of them fit the first-level cache
 ROWS, COLUMNS = 16, 64  # rows of a triangular system, and columns of LU factors, that are computed together, if alone
