@@ -20,13 +20,11 @@ from __future__ import annotations
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, CpuSteps, run_matrices
+from minigrad.backends.cpu.family import COLUMNS, PITCH, CpuBackend, CpuSteps, run_matrices
 from minigrad.backends.steps import Value
 from minigrad.core import requests
 from minigrad.kernels.cpu.matmul import less
 from minigrad.kernels.fields import Fields, loop
-
-PITCH = 16  # elements between the rows of a matrix: rows whose distance is a power of 2 would share few sets of a cache
 
 
 @loop(Fields("m n rank", "sizes[rank]", "offset row col strides[rank]"), helpers=(less,), fastmath=("contract",))
@@ -156,7 +154,7 @@ def cholesky(in_0, values, out, N):  # type: ignore[no-untyped-def]
 
 
 SIDES = 64  # right-hand sides of a task: few rows of them fit the first-level cache
-ROWS, COLUMNS = 16, 64  # rows of a triangular system, and columns of LU factors, that are computed together, if alone
+ROWS = 16  # rows of a triangular system that are solved together, if it is the only one
 
 
 @loop(

@@ -156,6 +156,10 @@ def kind_of(elements: int, tasks: int, cost: int = 1) -> str:
     return "brief" if elements * cost < GIL_LIMIT else "alone"
 
 
+COLUMNS = 64  # columns of one matrix up to which it is factored as a whole
+PITCH = 16  # elements between the rows of a matrix: rows whose distance is a power of 2 would share few sets of a cache
+
+
 def run_matrices(steps: CpuSteps, template: Callable[..., Any], outs: Sequence[Spec], **options: Any) -> None:
     """Add the step of a loop over a batch of matrices; a task is one of them, or one of its `parts`.
 

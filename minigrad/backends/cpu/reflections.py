@@ -1,7 +1,7 @@
 """QR factors on the CPU by Householder reflections; a task is one matrix of a batch.
 
-A reflection is two passes over the rows that it changes (Golub and Van Loan, Matrix Computations, 4th edition, 5.1.1 and
-5.2.1).  The signs, and the rule for omitting a reflection, are those of LAPACK's dlarfg.  A large real matrix that is
+A reflection is two passes over the rows that it changes (Golub and Van Loan, Matrix Computations, 4th edition, 5.1.1
+and 5.2.1).  The signs, and the rule for omitting a reflection, are those of LAPACK's dlarfg.  A large real matrix that is
 not in a batch is divided: most of the work is then products, which threads share.  The same texts compute with complex
 numbers: a real number is its own real part and conjugate.
 """
@@ -15,8 +15,7 @@ from math import prod
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.factors import COLUMNS, PITCH
-from minigrad.backends.cpu.family import CpuBackend, CpuSteps, run_matrices
+from minigrad.backends.cpu.family import COLUMNS, PITCH, CpuBackend, CpuSteps, run_matrices
 from minigrad.backends.steps import Value
 from minigrad.core import requests
 from minigrad.core.layout import Layout
