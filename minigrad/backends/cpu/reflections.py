@@ -1,9 +1,9 @@
 """QR factors on the CPU by Householder reflections; a task is one matrix of a batch.
 
 A reflection is two passes over the rows that it changes (Golub and Van Loan, Matrix Computations, 4th edition, 5.1.1
-and 5.2.1).  The signs, and the rule for omitting a reflection, are those of LAPACK's dlarfg.  A large real matrix that is
-not in a batch is divided: most of the work is then products, which threads share.  The same texts compute with complex
-numbers: a real number is its own real part and conjugate.
+and 5.2.1).  The signs, and the rule for omitting a reflection, are those of LAPACK's dlarfg.  A large real matrix that
+is not in a batch is divided: most of the work is then products, which threads share.  The same texts compute with
+complex numbers: a real number is its own real part and conjugate.
 """
 
 # ruff: noqa: F821
