@@ -67,7 +67,8 @@ def used_by(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Compare):
         return [f"Tensor.__{OPERATORS[type(op)]}__" for op in node.ops if type(op) in OPERATORS]
     if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.AugAssign)) and type(node.op) in OPERATORS:
-        return [f"Tensor.__{'i' * isinstance(node, ast.AugAssign)}{OPERATORS[type(node.op)]}__"]
+        name = OPERATORS[type(node.op)]
+        return [f"Tensor.__i{name}__"] * isinstance(node, ast.AugAssign) + [f"Tensor.__{name}__"]
     if isinstance(node, ast.Attribute):
         dotted = ast.unparse(node)
         return [dotted if list(lines_about(dotted)) else f"Tensor.{node.attr}"]
@@ -95,6 +96,8 @@ def lines_about(name: str) -> Iterator[str]:
     op = target if isinstance(target, Op) else getattr(target, "op", None)
     if isinstance(op, Op):
         yield from of_op(op, {op})
+    elif inspect.isfunction(target):
+        yield from (f"  calls     {each.name}: {relative(each.where)}" for each in asked_by(target)[1])
     plain = name.rpartition(".")[2]
     for title, folder, pattern in (
         ("test rows", "tests/op_rows", rf'"{plain}"'),
@@ -111,7 +114,7 @@ def of_op(op: Op, listed: set[Any], indent: str = "  ") -> Iterator[str]:
     for operand, rule in zip(op.operands, op.rules):
         if rule is not None and not op.derived:
             yield f"{indent}gradient  {operand}: {location(rule.fn)}"
-    kinds, inner = asked_by(op)
+    kinds, inner = asked_of(op)
     for kind in [kind for kind in kinds if kind not in listed]:
         yield f"{indent}request   {kind.__name__}: {location(kind)}"
         for device, service in sorted(services.get(kind, {}).items(), key=lambda item: item[0] is Backend):
@@ -125,15 +128,20 @@ def of_op(op: Op, listed: set[Any], indent: str = "  ") -> Iterator[str]:
             yield from of_op(other, listed, indent + "  ")
 
 
-def asked_by(op: Op) -> tuple[list[type[Any]], list[Op]]:
+def asked_of(op: Op) -> tuple[list[type[Any]], list[Op]]:
     """Return the requests and the ops that the functions of a declaration name."""
     if op.kind in ("elementwise", "reduction", "view"):
         kind = {"elementwise": requests.Elementwise, "reduction": requests.Reduce}.get(op.kind)
         return [kind] if kind else [], []
+    kinds, ops = asked_by(op.prepare or getattr(op, "function", None) or op.public)
+    return kinds, [each for each in ops if each is not op]
+
+
+def asked_by(function: Any) -> tuple[list[type[Any]], list[Op]]:
+    """Return the requests and the ops that a function names, or a function of `minigrad.ops` that it calls."""
     kinds: dict[str, type[Any]] = {}
     ops: dict[str, Op] = {}
-    waiting: list[Any] = [op.prepare or getattr(op, "function", None) or op.public]
-    seen = set()
+    waiting, seen = [function], set()
     while waiting:
         code = getattr(function := inspect.unwrap(waiting.pop()), "__code__", None)
         if code is None or code in seen:
@@ -149,7 +157,7 @@ def asked_by(op: Op) -> tuple[list[type[Any]], list[Op]]:
                 ops[name] = value.op
             elif inspect.isfunction(value) and value.__module__.startswith("minigrad.ops."):
                 waiting.append(value)
-    return list(kinds.values()), [each for each in ops.values() if each is not op]
+    return list(kinds.values()), list(ops.values())
 
 
 def location(target: Any) -> str:
