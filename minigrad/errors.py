@@ -51,7 +51,7 @@ class ShapeError(MinigradError, ValueError):
     """Raised for shapes that do not match, and for an invalid shape."""
 
 
-class DTypeError(MinigradError, TypeError):
+class DTypeError(MinigradError, NotImplementedError, TypeError):
     """Raised for a dtype that is unknown, not supported by the op, or unable to represent a number."""
 
 
@@ -61,6 +61,14 @@ class DeviceError(MinigradError):
 
 class IndexOutOfRange(MinigradError, IndexError):
     """Raised for a dim or an index out of range."""
+
+
+class IndexShapeError(ShapeError, IndexError):
+    """Raised for a mask or index tensor whose shape does not fit, and for a row without the element to be selected."""
+
+
+class IndexDTypeError(DTypeError, IndexError):
+    """Raised for an index that is neither an int, a slice, None nor ..., nor a tensor of integers or bools."""
 
 
 class GradientError(MinigradError):

@@ -24,10 +24,11 @@ from minigrad.runtime.tracers import with_elements
 def only(x: Tensor, name: str) -> Any:
     """Return the only element as a Python number.
 
-    name: the calling function, for messages.  Raises ShapeError unless x has exactly one element.
+    name: the calling function, for messages.  Raises ShapeError unless x has exactly one element; for an index, it is a
+    TypeError, as Python's protocol demands.
     """
     if x.layout.numel != 1:
-        raise ShapeError(
+        raise (ArgumentTypeError if name == "index" else ShapeError)(
             f"{name}: expected a tensor of one element, got {describe(x)} of {x.numel()} elements; use tolist()"
             f"{', or x.cos() instead of math.cos(x)' if name == 'float' else ''}"
         )

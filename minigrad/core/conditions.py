@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from minigrad.core.roles import Role, sentence
-from minigrad.errors import DTypeError, MinigradError, ShapeError, shortened
+from minigrad.errors import DTypeError, IndexDTypeError, IndexShapeError, MinigradError, ShapeError, shortened
 
 Holds = Callable[[Any, Sequence[Any]], bool]
 
@@ -80,6 +80,7 @@ Inexact = Condition(
     DTypeError, "have a floating or complex dtype", "convert it with .to(mg.float32)", lambda x, _: x.dtype.is_inexact
 )
 Integral = Condition(DTypeError, "have an integer dtype", "convert it with .long()", lambda x, _: x.dtype.is_int)
+IndexDType = Integral.but(error=IndexDTypeError)
 Numeric = Condition(
     DTypeError, "contain numbers, not bool", "convert it with .to(mg.int64)", lambda x, _: x.dtype.kind != "bool"
 )
@@ -148,22 +149,25 @@ def expect_same(what: str, op: str, advice: str = "", **operands: Any) -> None:
         )
 
 
-def expect_shape(op: str, shape: tuple[int, ...], meaning: str, owner: Any, advice: str = "", **operands: Any) -> None:
-    """Raise ShapeError unless each operand is None or has the shape; meaning: how the shape follows from `owner`."""
+def expect_shape(
+    op: str, shape: tuple[int, ...], meaning: str, owner: Any, advice: str = "",
+    error: type[MinigradError] = ShapeError, **operands: Any,
+) -> None:  # fmt: skip
+    """Raise an error unless each operand is None or has the shape; meaning: how the shape follows from `owner`."""
     for name, x in operands.items():
         if x is not None and tuple(x.shape) != shape:
-            raise ShapeError(
+            raise error(
                 f"{op}: {name} must have shape {shape}, {meaning} {described(owner)}, got {described(x)}; "
                 f"{advice or 'pass a tensor of this shape'}"
             )
 
 
 def expect_elements(op: str, x: Any, dims: int | Sequence[int], least: int = 1, advice: str = "") -> None:
-    """Raise ShapeError unless a tensor has at least `least` elements along each of the dims."""
+    """Raise IndexShapeError unless a tensor has at least `least` elements along each of the dims."""
     if any(x.shape[d] < least for d in (dims if isinstance(dims, Sequence) else (dims,))):
         count = "an element" if least == 1 else f"at least {least} elements"
         noun = "dims" if isinstance(dims, Sequence) else "dim"
-        raise ShapeError(
+        raise IndexShapeError(
             f"{op}: input must have {count} along {noun} {dims}, got {described(x)}; "
             f"{advice or 'check that no dim is empty'}"
         )

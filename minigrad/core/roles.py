@@ -81,7 +81,7 @@ def _shape(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int
 def read_int(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
     """Return a value as an int; raise ArgumentTypeError for True, False and values that are not ints."""
     if isinstance(value, bool):
-        raise ArgumentError(
+        raise ArgumentTypeError(
             f"{op}: {name}{beside(operands)} must be an int, got {value!r}; convert it with int()", value=value
         )
     return as_int(value, name, op)
@@ -106,7 +106,7 @@ def read_scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int 
     plain = plain_number(value)
     if isinstance(plain, (bool, int, float)):
         return plain
-    raise ArgumentError(
+    raise ArgumentTypeError(
         f"{op}: {name}{beside(operands)} must be a number, got {type(value).__name__} {value!r}; convert it with "
         "float() or .item()",
         value=value,
@@ -177,13 +177,13 @@ class Limited(Role):
 @lru_cache(128, typed=True)
 def Choice(*words: Any, advice: str = "") -> Limited:
     """Return the role of a parameter that is one of the given words, or None if None is among them."""
-    valid, example = words, next(word for word in words if word is not None)
+    valid, example, types = words, next(word for word in words if word is not None), tuple(map(type, words))
 
     def read(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
         for word in valid if value.__class__ is not bool else ():
             if value is word or value == word:
                 return word
-        raise ArgumentError(
+        raise (ArgumentError if isinstance(value, types) else ArgumentTypeError)(
             f"{op}: {name} must be {sentence(map(repr, valid), 'or')}, got {value!r}{beside(operands)}; "
             f"{advice or f'pass {name}={example!r}, for example'}", value=value,
         )  # fmt: skip

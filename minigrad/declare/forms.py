@@ -21,7 +21,7 @@ from minigrad.core.op import Op
 from minigrad.core.parameters import KEYWORD, SEVERAL
 from minigrad.declare.signature import Signature
 from minigrad.declare.variants import variant
-from minigrad.errors import ArgumentError, DTypeError, MinigradError
+from minigrad.errors import ArgumentError, ArgumentTypeError, DTypeError, MinigradError
 from minigrad.runtime.dispatch import apply, runner
 from minigrad.runtime.into import copy_result, read_before
 from minigrad.runtime.observers import observed
@@ -94,7 +94,8 @@ def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) ->
 def tensor_list(op: Op, tensors: Any) -> tuple[Tensor, ...]:
     """Return the tensors of a sequence; a NumPy array next to a tensor becomes a tensor on its device.
 
-    Raises ArgumentError for an empty sequence, and if `tensors` is not a list or tuple of tensors and NumPy arrays.
+    Raises ArgumentError for an empty sequence, and ArgumentTypeError if `tensors` is not a list or tuple of tensors and
+    NumPy arrays.
     """
     items: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
     several = bool(items) and isinstance(tensors, (list, tuple))
@@ -104,7 +105,8 @@ def tensor_list(op: Op, tensors: Any) -> tuple[Tensor, ...]:
     if like is not None and all(isinstance(x, (Tensor, np.ndarray)) for x in items):
         return tuple([x if isinstance(x, Tensor) else weak_number(op, x, like.dtype, like) for x in items])
     shown = ", ".join(describe(x) for x in items) or "nothing"
-    raise ArgumentError(f"{op.label}: expected a list of at least one tensor, got {shown}; pass [x], for example")
+    error = ArgumentTypeError if items else ArgumentError
+    raise error(f"{op.label}: expected a list of at least one tensor, got {shown}; pass [x], for example")
 
 
 # ---- dtypes ---------------------------------------------------------------------------------------------------------

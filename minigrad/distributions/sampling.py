@@ -25,7 +25,7 @@ from minigrad.ops.casting import cast
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.pointwise.incomplete import FALL, gamma_integral, panels
 from minigrad.ops.random import rand, randn
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tensor import Tensor, expect_tensors
 
 ROUNDS = 16  # in a recorded function; the samplers accept at least 70 % of their proposals, so 0.3**16 remain
 GAPS = 64  # a Poisson number with mean 10 exceeds 64 with probability 1e-28
@@ -77,6 +77,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     Means below 10 count exponential gaps; larger means use transformed rejection.
     Source: Hormann, The transformed rejection method for generating Poisson random variables, 1993, algorithm PTRS.
     """
+    expect_tensors("poisson", input)
     Floating.expect("poisson", input=input)
     mean = cast(input.detach(), dtype=float64)
     if all_hold(mean >= 0) is False:

@@ -21,7 +21,7 @@ from minigrad.core.formats import MemoryFormat, format_of, layout_in, preserve_f
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.requests import Arange, Copy
-from minigrad.core.roles import Shape, Size, read_flag
+from minigrad.core.roles import Number, Shape, Size, read_flag
 from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.core.strides import extent
@@ -360,7 +360,7 @@ def linspace(
     """
     start, end = as_numbers(start, end)
     expect_numbers("linspace", start=start, end=end)
-    (count,) = as_shape(steps, "linspace")
+    count = Number(0, whole=True, error=ShapeError).read(steps, "linspace", "steps", ())
     kind = spaced_dtype("linspace", dtype, requires_grad, start, end)
     return computed(np.linspace(start, end, count), kind, device)
 

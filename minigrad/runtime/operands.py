@@ -34,7 +34,7 @@ from minigrad.core.op import Op
 from minigrad.core.roles import AS_IT_COMES, Entries
 from minigrad.core.shape import Size, Window
 from minigrad.core.storage import ConstantStorage
-from minigrad.errors import ArgumentError, DTypeError
+from minigrad.errors import ArgumentTypeError, DTypeError
 from minigrad.runtime.data import refuse_masked, store
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -261,15 +261,15 @@ def steady(value: Any) -> Any:
 def canonical(op: Op, operands: tuple[Tensor, ...], params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a call in canonical form; the role of a parameter converts its value.
 
-    Raises the error of the role for a value that the role cannot convert, and ArgumentError for an unhashable value,
-    such as a list, of a parameter without a role.
+    Raises the error of the role for a value that the role cannot convert, and ArgumentTypeError for an unhashable
+    value, such as a list, of a parameter without a role.
     """
     result = dict(params)
     for name, role in op.roles.items():
         if role.read is not AS_IT_COMES:
             result[name] = role.read(result[name], op.label, name, operands)
     if wrong := unhashable(result):
-        raise ArgumentError(f"{op.label}: {wrong}, but numbers were expected")
+        raise ArgumentTypeError(f"{op.label}: {wrong}, but numbers were expected")
     return result
 
 

@@ -18,7 +18,7 @@ from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.roles import Int, Number
-from minigrad.core.shape import as_shape, normalize_dims
+from minigrad.core.shape import normalize_dims
 from minigrad.declare.decorators import composed, public
 from minigrad.declare.variants import family
 from minigrad.ops.creation import as_numbers, computed, expect_float, expect_numbers
@@ -146,7 +146,7 @@ def fftfreq(
 
     n: the length of the transform.  d: the distance of two samples.
     """
-    (n,) = as_shape(n, "fftfreq")
+    n = Number(0, whole=True).read(n, "fftfreq", "n", ())
     half = (n + 1) // 2
     terms = np.append(np.arange(half), np.arange(half - n, 0))
     return frequencies("fftfreq", terms, n, d, dtype, device, requires_grad)
@@ -160,7 +160,7 @@ def rfftfreq(
 
     n: the length of the transform.  d: the distance of two samples.
     """
-    (n,) = as_shape(n, "rfftfreq")
+    n = Number(0, whole=True).read(n, "rfftfreq", "n", ())
     return frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device, requires_grad)
 
 

@@ -17,7 +17,7 @@ from minigrad.backends.limits import IndexLimits, bounds_of, out_of_range
 from minigrad.backends.lowering.functions import SECOND
 from minigrad.backends.registry import backend_of
 from minigrad.backends.steps import Steps, Value
-from minigrad.core.conditions import Integral, Ndim, expect_same, expect_shape
+from minigrad.core.conditions import IndexDType, Ndim, expect_same, expect_shape
 from minigrad.core.dtype import DType, int64
 from minigrad.core.layout import along
 from minigrad.core.op import Op, Spec
@@ -25,7 +25,7 @@ from minigrad.core.requests import Bounds, Copy, Gather, Scatter, SelectPut
 from minigrad.core.roles import Dim, Front
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import common, joint
-from minigrad.errors import ShapeError
+from minigrad.errors import IndexShapeError, ShapeError
 from minigrad.ops.batch_rules import Flags, cut, stretched, to_front
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import arange
@@ -43,7 +43,7 @@ from minigrad.runtime.tracers import Tracer
 
 def _dtype(op: Op, specs: tuple[Spec, ...], *, dim: int) -> DType:
     index = specs[op.operands.index("index")]
-    Integral.expect(op.label, *specs, index=index)
+    IndexDType.expect(op.label, *specs, index=index)
     return common([s for name, s in zip(op.operands, specs, strict=True) if name != "index"])
 
 
@@ -92,14 +92,14 @@ def _scatter_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tupl
 
 
 def _select_shape(op: Op, x: Spec, index: Spec, *, dim: int) -> tuple[int, ...]:
-    Ndim(0, 1).expect(op.label, x, index=index)  # an index without dims is a vector of one
+    Ndim(0, 1).but(error=IndexShapeError).expect(op.label, x, index=index)  # an index without dims is a vector of one
     return (*x.shape[:dim], index.layout.numel, *x.shape[dim + 1 :])
 
 
 def _add_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
     wanted = _select_shape(op, x, index, dim=dim)
     meaning = f"one slice per element of index {index!r} along dim {dim} of input"
-    expect_shape(op.label, wanted, meaning, x, "pass one slice of source per index", source=src)
+    expect_shape(op.label, wanted, meaning, x, "pass one slice of source per index", IndexShapeError, source=src)
     return x.shape
 
 

@@ -283,6 +283,7 @@ def fill(input: Tensor, value: Tensor | float) -> Tensor:
     value: a number or a tensor without dims.
     Gradient: 0 for input, and the sum of g for value.
     """
+    expect_tensors("fill", input)
     return masked_fill(input, number(True, bool_, input.device), value)
 
 

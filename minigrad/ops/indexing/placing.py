@@ -12,12 +12,20 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from minigrad.core.conditions import Integral, Like, Ndim, expect_same, expect_shape
+from minigrad.core.conditions import IndexDType, Integral, Like, Ndim, expect_same, expect_shape
 from minigrad.core.dtype import int64
 from minigrad.core.roles import Dim, Flag, OneDim, Scalar, Size
 from minigrad.core.shape import as_int, as_shape, broadcast_shapes
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
+from minigrad.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DTypeError,
+    IndexDTypeError,
+    IndexShapeError,
+    MinigradError,
+    ShapeError,
+)  # fmt: skip
 from minigrad.ops.casting import cast, clone, rearrange
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.assignment import located
@@ -155,10 +163,10 @@ def scatter_fault(input: Tensor, index: Tensor, src: Tensor, reduce: Any) -> Min
     """Return the error for the first fault of the arguments of `scatter`."""
     if reduce not in (None, *REDUCES):
         got = f"reduce must be None, 'add' or 'multiply', got {reduce!r}; write scatter_reduce for other reductions"
-        return ArgumentError(f"scatter: {got}")
+        return (ArgumentError if isinstance(reduce, str) else ArgumentTypeError)(f"scatter: {got}")
     if not index.dtype.is_int:
         got = f"index must have an integer dtype, got {describe(index)}; convert it with .long()"
-        return DTypeError(f"scatter: {got}")
+        return IndexDTypeError(f"scatter: {got}")
     if src.dtype is not input.dtype:
         got = (
             f"src must have the dtype of input {describe(input)}, got {describe(src)}; convert it with .to(input.dtype)"
@@ -174,12 +182,12 @@ def scatter_fault(input: Tensor, index: Tensor, src: Tensor, reduce: Any) -> Min
 
 
 @composed(in_place=True)
-def index_fill(input: Tensor, dim: Dim, index: Annotated[Tensor, Integral], value: Tensor | float) -> Tensor:
+def index_fill(input: Tensor, dim: Dim, index: Annotated[Tensor, IndexDType], value: Tensor | float) -> Tensor:
     """Return input with the slices at the positions in the vector `index` along `dim` filled with one value."""
     x = input if input.ndim else reshape(input, (1,))
     one = cast(value, dtype=x.dtype) if isinstance(value, Tensor) else number(value, x.dtype, x.device)
     expect_shape("index_fill", (), "one number for", x, "pass a number", value=one)
-    Ndim(0, 1).expect("index_fill", x, index=index)
+    Ndim(0, 1).but(error=IndexShapeError).expect("index_fill", x, index=index)
     shape = (*x.shape[:dim], index.numel(), *x.shape[dim + 1 :])
     filled = index_copy(x, dim, reshape(index, (index.numel(),)), expand(one, shape=shape))
     return reshape(filled, input.shape)
@@ -221,7 +229,7 @@ def index_tuple(indices: Any) -> tuple[tuple[Any, ...], bool]:
     `entries_of` would treat an index tensor without dims as an int and remove the indexed dim.  So such an index gets
     one dim, which broadcasts.
     """
-    named = [slice(None) if x is None else x for x in indices]
+    named = [slice(None) if x is None else x for x in (indices if isinstance(indices, (tuple, list)) else ())]
     single = [isinstance(x, Tensor) and x.ndim == 0 and x.dtype.is_int for x in named]
     sole = any(single) and all(flag or isinstance(x, slice) for flag, x in zip(single, named))
     return tuple([reshape(x, (1,)) if flag else x for flag, x in zip(single, named)]), sole
@@ -242,11 +250,11 @@ def put(input: Tensor, index: Tensor, source: Annotated[Tensor, Like("dtype")], 
     accumulate: whether to add the elements of source instead of replacing the elements of input.
     Gradient: for input, g with 0 at the replaced elements, or g with accumulate=True; for source, the elements of g at
     the positions, and 0 for an element that was overwritten.
-    Raises ShapeError if source and index differ in their number of elements, DTypeError if source and input differ in
-    dtype.
+    Raises IndexShapeError if source and index differ in their number of elements, DTypeError if source and input differ
+    in dtype.
     """
     if index.numel() != source.numel():
-        raise ShapeError(
+        raise IndexShapeError(
             f"put: source must have as many elements as the index {describe(index)}, got {describe(source)}; pass one "
             "element per index"
         )

@@ -14,13 +14,13 @@ from typing import Annotated
 from minigrad.backends.launch import remapped
 from minigrad.backends.limits import out_of_range
 from minigrad.backends.lowering.functions import HIGHEST, LOWEST, PRODUCT
-from minigrad.core.conditions import Integral, Numeric, expect_same
+from minigrad.core.conditions import IndexDType, Numeric, expect_same
 from minigrad.core.dtype import bool_, int64, uint8
 from minigrad.core.op import Spec
 from minigrad.core.requests import Scatter
 from minigrad.core.roles import Choice, Dim, Flag
 from minigrad.declare.decorators import composed, kernel
-from minigrad.errors import IndexOutOfRange, ShapeError
+from minigrad.errors import IndexOutOfRange, IndexShapeError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import ones_like
 from minigrad.ops.indexing.gathering import _dtype, _scatter_shape, gather, scatter_add, watched, zeros_of
@@ -64,11 +64,11 @@ def index_reduce(
     reduce: "prod", "mean", "amax" or "amin".
     include_self: whether the slice of input at such a position takes part in the reduction.
     Gradient: that of `scatter_reduce`, with slices instead of elements.
-    Raises ShapeError unless source has one slice for each element of index, ArgumentError for another `reduce`.
+    Raises IndexShapeError unless source has one slice for each element of index, ArgumentError for another `reduce`.
     """
     x, index, source = (y if y.ndim else reshape(y, (1,)) for y in (input, index, source))
     if index.ndim != 1 or source.shape != (wanted := (*x.shape[:dim], index.numel(), *x.shape[dim + 1 :])):
-        raise ShapeError(
+        raise IndexShapeError(
             f"index_reduce: expected a 1-d index, and a source with one slice of {describe(input)} per index, got "
             f"{describe(index)} and {describe(source)}; slice source or flatten the index"
         )
@@ -86,7 +86,7 @@ def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str)
     expect_same("dtype", "scatter_reduce", input=x, src=src)
     if reduce == "mean":
         Numeric.expect("scatter_reduce", **{"input of a mean": x})
-    Integral.expect("scatter_reduce", x, index=index)
+    IndexDType.expect("scatter_reduce", x, index=index)
     if not index.numel() and index.ndim != x.ndim:  # an index without elements selects nothing, whatever its shape is
         nothing = (0, *(1,) * (max(x.ndim, 1) - 1))
         index, src = reshape(index, nothing), reshape(narrow(reshape(src, (src.numel(),)), 0, 0, 0), nothing)

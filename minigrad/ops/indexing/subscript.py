@@ -14,7 +14,7 @@ from minigrad.core.conditions import expect_shape
 from minigrad.core.dtype import bool_, uint8
 from minigrad.core.op import Op
 from minigrad.core.roles import WHOLE, Entries
-from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, warn
+from minigrad.errors import ArgumentError, IndexDTypeError, IndexOutOfRange, IndexShapeError, warn
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_select
@@ -41,8 +41,8 @@ def get_item(x: Tensor, index: Any) -> Tensor:
 
     Several index tensors broadcast, and together select elements or slices, as in PyTorch.  True and False add a new
     dim of length 1 or 0.
-    Raises IndexOutOfRange for too many indices or a position outside its dim, DTypeError for an index of another type,
-    ShapeError for index tensors that do not broadcast.
+    Raises IndexOutOfRange for too many indices or a position outside its dim, IndexDTypeError for an index of another
+    type, IndexShapeError for a mask of another shape, ShapeError for index tensors that do not broadcast.
     """
     if x.__class__ in DIRECT:
         indices: list[Tensor] = []
@@ -194,6 +194,7 @@ def entries_of(x: Tensor, index: Any) -> tuple[Entries, list[tuple[int, Tensor]]
                 "the shape of the indexed dims of",
                 x,
                 "reshape the mask",
+                IndexShapeError,
                 mask=item,
             )
             gathers.append((dim, item if isinstance(item, Tensor) else tensor(item, device=x.device)))
@@ -270,18 +271,18 @@ def as_index(x: Tensor, item: Any) -> Any:
     return as_position(item)
 
 
-def not_an_index(x: Tensor, shown: str) -> DTypeError:
-    """Return the DTypeError for an index tensor that is neither integer nor bool."""
-    return DTypeError(
+def not_an_index(x: Tensor, shown: str) -> IndexDTypeError:
+    """Return the IndexDTypeError for an index tensor that is neither integer nor bool."""
+    return IndexDTypeError(
         f"index: an index tensor for {describe(x)} must have an integer dtype, or bool for a mask, got {shown}; "
         "convert it with .long()"
     )
 
 
 def as_position(value: Any) -> int:
-    """Return an int from an object with `__index__`.  Raises DTypeError for bool and for other objects."""
+    """Return an int from an object with `__index__`.  Raises IndexDTypeError for bool and for other objects."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise DTypeError(
+        raise IndexDTypeError(
             f"index: an index must be an int, a slice, None, ... or an integer tensor, got {describe(value)}; convert "
             "the value with int()"
         )

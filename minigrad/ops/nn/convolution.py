@@ -23,7 +23,7 @@ from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import each
 from minigrad.declare.rules import number as numbers
 from minigrad.declare.variants import family
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError, ArgumentTypeError, ShapeError
 from minigrad.ops.batch_rules import Flags, batched_conv
 from minigrad.ops.pointwise.arithmetic import mul
 from minigrad.ops.pointwise.complexes import complex as complex_of
@@ -285,8 +285,9 @@ def conv_transpose2d(
 
 
 def per_dim(name: str, what: str, value: Any, dims: int, least: int, repeated: bool = True) -> Ints:
-    """Return an int or one int per dim as a tuple.  Raises ArgumentError for other values or values below `least`.
+    """Return an int or one int per dim as a tuple.
 
+    Raises ArgumentError for values below `least`, and ArgumentTypeError for other values.
     repeated: whether a sequence of one int is also accepted, for all dims.
     """
     if type(value) is int and value >= least:
@@ -295,7 +296,7 @@ def per_dim(name: str, what: str, value: Any, dims: int, least: int, repeated: b
     values = values * dims if len(values) == 1 and (repeated or values[0] is value) else values
     whole = all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values)
     if len(values) != dims or not whole or any(int(v) < least for v in values):
-        raise ArgumentError(
+        raise (ArgumentError if whole else ArgumentTypeError)(
             f"{name}: {what} must be an int of at least {least}, or {dims} such ints, got {describe(value)}; pass "
             f"{what}={least}, for example"
         )

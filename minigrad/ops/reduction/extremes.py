@@ -12,7 +12,7 @@ from typing import Any
 from minigrad.core.conditions import expect_elements
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Extreme
-from minigrad.core.roles import DimOrDims, DimOrOther, Flag
+from minigrad.core.roles import DimOrDims, DimOrOther, Flag, read_flag
 from minigrad.core.shape import normalize_dims, numel
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import index_dtype, twice, values_and_positions
@@ -48,7 +48,7 @@ def _over_several(op: Any, input: Tensor, dim: Any, keepdim: bool, out: Any) -> 
     """
     if isinstance(dim, int) or not isinstance(input, Tensor):
         return None
-    dims = normalize_dims(dim, input.ndim, op.op.label, input)
+    dims, keepdim = normalize_dims(dim, input.ndim, op.op.label, input), read_flag(keepdim, op.op.label, "keepdim")
     if len(dims) == 1:
         return op(input, dims[0], keepdim, out=out)
     rest = tuple(d for d in range(input.ndim) if d not in dims)

@@ -17,7 +17,7 @@ from minigrad.core.roles import Dims, Flag
 from minigrad.declare.decorators import composed, reduction
 from minigrad.declare.forms import as_float, expect_agreement
 from minigrad.declare.rules import accumulate
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, ArgumentTypeError
 from minigrad.kernels.scalar import formula
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.reduction.sums import PRESENT, amax, amin, restore, sum, wide
@@ -54,11 +54,12 @@ def norm(
 
 
 def read_order(x: Tensor, p: Any) -> float:
-    """Return the order of a norm as a number.  Raises ArgumentError if p is not an order."""
+    """Return the order of a norm as a number.  Raises ArgumentTypeError for another p, and ArgumentError for nan."""
     if p is None or (isinstance(p, str) and p == "fro"):
         return 2.0
-    if isinstance(p, bool) or not isinstance(p, (int, float, np.number)) or math.isnan(p):
-        raise ArgumentError(
+    wrong = isinstance(p, bool) or not isinstance(p, (int, float, np.number))
+    if wrong or math.isnan(p):
+        raise (ArgumentTypeError if wrong else ArgumentError)(
             f"norm: p of {describe(x)} must be a number, 'fro' or 'nuc', got {p!r}; pass p=2, for example"
         )
     return float(p)

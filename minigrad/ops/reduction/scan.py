@@ -222,7 +222,11 @@ def cummin(backend, values, indices, input: Tensor, dim: Dim):
 
 @composed()
 def diff(
-    input: Tensor, n: Size = 1, dim: Dim = -1, prepend: Tensor | None = None, append: Tensor | None = None
+    input: Annotated[Tensor, Ndim(least=1)],
+    n: Size = 1,
+    dim: Dim = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
 ) -> Tensor:
     """Return the n-th differences along `dim`: n times, each element minus the element before it."""
     if n == 0:

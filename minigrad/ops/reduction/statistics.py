@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Filled, Floating, Like, Ndim, Real, Wide, expect_elements
-from minigrad.core.dtype import float64, int64, uint64
+from minigrad.core.dtype import as_dtype, float64, int64, uint64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Gather, Nth, Reduce, Sort
 from minigrad.core.roles import Cast, Choice, Dim, DimOrAll, Dims, Flag, Int, Number, OneDim
@@ -257,7 +257,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Ca
 
     Gradient: g/count for each element that is not nan, and 0 for nan.
     """
-    x = input if dtype is None else input.to(dtype)
+    x = input if dtype is None else input.to(as_dtype(dtype))
     Floating.expect("nanmean", input=x)
     total = nansum(wide(x), dim, keepdim)
     return (total / sum(x == x, dim, keepdim).to(total.dtype)).to(x.dtype)  # only nan differs from itself
