@@ -60,7 +60,8 @@ CLASSES = {
         "abs of bool": lambda x: abs(x > 0), "bits of floats": lambda x: x & x, "histc": lambda x: (x > 0).histc(),
     },
     ValueError: {
-        "indices": lambda x: mg.index_put(x, 1, x), "reduce": lambda x: x.scatter(0, x.argmax(1, True), x, reduce="max"), "cat": lambda x: mg.cat([]),
+        "indices": lambda x: mg.index_put(x, 1, x), "cat": lambda x: mg.cat([]),
+        "reduce": lambda x: x.scatter(0, x.argmax(1, True), x, reduce="max"),
     },
     RuntimeError: {
         "shapes": lambda x: x + x[:, :3], "dims": lambda x: mg.diff(x[0, 0]), "view": lambda x: x.mT.view(-1),
