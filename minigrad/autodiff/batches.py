@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
+from weakref import ref
 
 from minigrad.autodiff.batching import Batch, batch_kind, batched
 from minigrad.autodiff.replacing import ReplacingTransform, stored
@@ -20,8 +22,9 @@ from minigrad.runtime.operands import keyed
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.tensor import PLAIN, Tensor
-from minigrad.runtime.tracers import Tracer, derives
+from minigrad.runtime.tracers import Tracer, ViewOf, derives
 
+VIEWS = 64  # after as many views of an input, those that have ended are forgotten
 BATCH = object()  # marks the key of a plan whose parameters describe one sample of the batch
 
 
@@ -41,12 +44,22 @@ def moved(x: Tensor, source: int, destination: int) -> Tensor:
 
 
 class Received(NamedTuple):
-    """An input of a function: the caller's tensor, its batch dim, and its memory with the number of references."""
+    """An input of a function: the caller's tensor, its batch dim, and its memory with the number of references.
+
+    views: weak references to the views of the input.
+    """
 
     source: Tensor
     dim: int
     plain: Tensor
     references: int
+    views: list[Callable[[], Any]]
+
+    def living(self) -> list[Any]:
+        """Return the views that exist, and forget the others."""
+        found = [view for each in self.views if (view := each()) is not None]
+        self.views[:] = map(ref, found)
+        return found
 
 
 class Batched(Tracer):
@@ -83,8 +96,9 @@ class BatchTransform(ReplacingTransform):
         self.inputs: dict[int, Received] = {}
 
     def begin_write(self, name: str, x: Any) -> None:
-        entry = self.inputs.get(x.id)
-        if entry is None or stored(entry.plain) > entry.references:
+        entry, shown = self.entry_of(x)
+        repeated = any(each.layout.may_overlap_itself() for each in shown)
+        if entry is None or repeated or stored(entry.plain) > entry.references + len(entry.living()):
             super().begin_write(name, x)
 
     def end_write(self, name: str, x: Any, y: Tensor) -> None:
@@ -93,19 +107,43 @@ class BatchTransform(ReplacingTransform):
         if entry is not None:  # the caller's tensor changes at once, because the function may read it by another name
             copy_into(entry.source, moved(x.value, 0, entry.dim), name, entry.source)
             x.value = moved(entry.source, entry.dim, 0)
+            x.layout = self.layout_of(x)
             self.inputs[x.id] = entry
+            for view in entry.living():  # it shows the same memory; nodes that saved it detect the write
+                view.id = next(ids)
+
+    def entry_of(self, x: Any) -> tuple[Received | None, list[Any]]:
+        """Return the entry of the input that x is or shows, or None, and x with the values that it shows.
+
+        A view in place ends the writes through earlier views.
+        """
+        shown = [x]
+        while shown[-1].base.__class__ is ViewOf and shown[-1].base.source.id < shown[-1].id:
+            shown.append(shown[-1].base.source)
+        return self.inputs.get(shown[-1].id), shown
+
+    def shows(self, x: Any, y: Tensor) -> bool:
+        while x.base.__class__ is ViewOf:
+            x = x.base.source
+        entry = self.inputs.get(x.id)
+        if entry is None:
+            return x.base is None
+        entry.views.append(ref(y))
+        if len(entry.views) % VIEWS == 0:
+            entry.living()
+        return True
 
     def received(self, x: Any, source: Any, dim: int) -> None:
         """Note that x is an input of the function, for the caller's tensor `source` with the batch along `dim`.
 
-        Until a view of x or a saved value shares its memory, it may be written.  The caller's tensor may itself be an
+        Until another value than a view of x shares its memory, it may be written.  The caller's tensor may itself be an
         input of an outer batch that may be written.
         """
         x.base, plain = INPUT, source
         while isinstance(plain, Batched) and plain.id in plain.transform.inputs:
             plain = plain.transform.inputs[plain.id].source
         if type(plain) in PLAIN:
-            self.inputs[x.id] = Received(source, dim, plain, stored(plain))
+            self.inputs[x.id] = Received(source, dim, plain, stored(plain), [])
 
     def constant(self, x: Tensor) -> Tensor:
         return Batched(clone(expand(x, shape=(self.size, *x.shape))), self)

@@ -116,6 +116,10 @@ class Transform(ABC):
         """Return new memory as a value of this transform, so that the function may write its values there."""
         return x
 
+    def shows(self, x: Any, y: Tensor) -> bool:
+        """Return whether a write into y, a view of x, is a write into x."""
+        return x.base is None or x.base.__class__ is ViewOf
+
     def drawn_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape to draw for a call `name` of random numbers with `shape` while this transform runs."""
         return shape
@@ -257,7 +261,7 @@ def called_by(transform: Transform, op: Op, operands: tuple[Tensor, ...], params
     result = transform.call(op, operands, params)
     if op.kind == "view" and transform.writable and isinstance(result, Carrier) and result.transform is transform:
         x: Any = operands[0]
-        if (x.base is None or x.base.__class__ is ViewOf) and result.dtype is x.dtype:
+        if result.dtype is x.dtype and transform.shows(x, result):
             result.base = ViewOf(x, op, params)
     return result
 

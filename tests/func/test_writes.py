@@ -193,7 +193,9 @@ def without_recording(x: Any) -> Any:
     ids=lambda x: getattr(x, "__name__", ""),
 )
 def test_what_somebody_else_sees_is_refused(function: Any, words: str) -> None:
-    for transformed in (vmap(function), lambda x: jvp(function, (x,), (x,)))[function is an_input :]:
+    for transformed in (vmap(function), lambda x: jvp(function, (x,), (x,)))[
+        function in (an_input, a_view_of_an_input) :
+    ]:
         with pytest.raises(GradientError, match=words):
             transformed(MANY)
     with pytest.raises(GradientError, match=words):
@@ -237,8 +239,52 @@ def test_a_write_into_an_input_of_vmap_is_seen_under_all_names_of_the_memory() -
         return vmap(lambda a: (a.add_(1.0), a.add_(1.0))[1])(row) + same
 
     assert vmap(nested)(x, x).tolist() == [[10.0, 16.0], [22.0, 28.0]] and x.tolist() == [[5.0, 8.0], [11.0, 14.0]]
-    with pytest.raises(GradientError, match="is an input of a transform"):
-        vmap(lambda row: (row[:1], vmap(lambda a: a.add_(1.0))(row)))(x)
+    first, rows = vmap(lambda row: (row[:1], vmap(lambda a: a.add_(1.0))(row)))(x)
+    assert first.tolist() == [[6.0], [12.0]] and rows.tolist() == x.tolist() == [[6.0, 9.0], [12.0, 15.0]]
+
+
+VIEWS: dict[str, Any] = {
+    "row": lambda x: x[0].add_(1.0), "flat": lambda x: x.view(-1)[1:].mul_(3.0), "more": lambda x: x[None].zero_(),
+    "diagonal": lambda x: x.diagonal().copy_(x[0, :2]), "parts": lambda x: [part.mul_(2.0) for part in x.chunk(2)],
+    "view of a view": lambda x: x[1:].T[0].sub_(5.0), "both": lambda x: (x[0].add_(x[1]), x[1].add_(x[0]), x.mul_(3.0)),
+    "assigned": lambda x: x[0].__setitem__(1, 7.0), "many": lambda x: [x[k % 2].add_(k) for k in range(130)],
+    "transposed": lambda x: x.mT.__setitem__((0, 1), x.sum()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_a_write_into_a_view_of_an_input_of_vmap_reaches_all_views(name: str, dim: int) -> None:
+    def written(x: Any) -> Any:
+        before, row, corner = x * 1.0, x[1], x[:1, :1]
+        VIEWS[name](x)
+        return before + row[0] * 2.0 + corner.sum() + x
+
+    data = mg.arange(18.0, dtype="float64", device="reference").reshape(3, 2, 3).movedim(0, dim).contiguous()
+    samples = [part.clone() for part in data.unbind(dim)]
+    expected = [written(sample) for sample in samples]
+    assert vmap(written, dim)(data).tolist() == mg.stack(expected).tolist()
+    assert data.tolist() == mg.stack(samples, dim).tolist()
+    w = mg.Var(data.clone(), device="reference")
+    y = w * 1.0
+    vmap(written, dim)(y).sum().backward()
+    ours, w.grad, y = w.grad, None, w * 1.0
+    for sample in y.unbind(dim):
+        y_sample = sample * 1.0
+        written(y_sample).sum().backward(retain_graph=True)
+    assert ours.tolist() == w.grad.tolist()
+
+
+def test_what_a_view_of_an_input_of_vmap_cannot_do_is_refused() -> None:
+    def kept(x: Any) -> Any:
+        row = x[0]
+        return grad(lambda w: ((row * w).sum(), x[0].add_(1.0))[0])(x[1] * 1.0)
+
+    x = mg.ones(2, 2, 3, device="reference")
+    with pytest.raises(StorageError, match="was changed in place since"):
+        vmap(kept)(x)
+    with pytest.raises(GradientError, match=SEEN):
+        vmap(lambda x: x[:1].expand(4, 3)[1].add_(1.0))(x)
 
 
 def test_a_result_of_another_dtype_is_converted_as_outside_a_transform() -> None:
