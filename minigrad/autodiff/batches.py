@@ -57,9 +57,9 @@ class Received(NamedTuple):
 
     def living(self) -> list[Any]:
         """Return the views that exist, and forget the others."""
-        found = [view for each in self.views if (view := each()) is not None]
-        self.views[:] = map(ref, found)
-        return found
+        existing = [view for each in self.views if (view := each()) is not None]
+        self.views[:] = map(ref, existing)
+        return existing
 
 
 class Batched(Tracer):
