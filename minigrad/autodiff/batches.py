@@ -107,7 +107,7 @@ class BatchTransform(ReplacingTransform):
         if entry is not None:  # the caller's tensor changes at once, because the function may read it by another name
             copy_into(entry.source, moved(x.value, 0, entry.dim), name, entry.source)
             x.value = moved(entry.source, entry.dim, 0)
-            x.layout = self.layout_of(x)
+            self.changed(x)
             self.inputs[x.id] = entry
             for view in entry.living():  # it shows the same memory; nodes that saved it detect the write
                 view.id = next(ids)

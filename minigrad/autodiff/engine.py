@@ -39,7 +39,7 @@ def backward(
     create_graph: whether the backward pass is recorded, for derivatives of higher order.
     inputs: the Vars or intermediate values whose `.grad` changes; by default all Vars.
     Returns the gradients as a GradStore.  The first `.grad` of a Var is the tensor in the store.  A later backward pass
-    adds to `.grad` in place only if no other object refers to this tensor, so gradients that you stored do not change.
+    adds to `.grad` in place, also if you assigned a part of a larger tensor; the gradients in the store do not change.
     Raises GradientError if y does not require a gradient, or its graph has been freed.
     """
     retain = kept("backward", retain_graph, create_graph)

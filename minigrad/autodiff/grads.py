@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from textwrap import indent
 from typing import Any
+from weakref import ref
 
 from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.convention import conjugated
 from minigrad.autodiff.hooks import hooked_leaf, who
 from minigrad.autodiff.owning import Pairs, copied, handed_out, is_sole_holder, sole
+from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.ops.shape.views import basic_index, diagonal, narrow, select
@@ -24,7 +26,40 @@ from minigrad.runtime.rebasing import current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
 
+LASTING = "lasting"  # an attribute of gradients that were read from a store
 _adding = threading.Lock()  # two threads may add to one `.grad`
+
+
+def lasting(g: Tensor) -> Tensor:
+    """Return a gradient that was read from a store, marked so that later passes do not add to it in place."""
+    g.__dict__[LASTING] = True
+    return g
+
+
+class Stores:
+    """All stores that exist.  A WeakSet would cost five times as much."""
+
+    def __init__(self) -> None:
+        self._references: list[Callable[[], Any]] = []
+        self._most = 8  # references, before those to stores that have ended are removed
+
+    def add(self, store: GradStore) -> None:
+        """Add a store."""
+        self._references.append(ref(store))
+        if len(self._references) > self._most:
+            with _adding:
+                count = len(self._references)  # another thread may append in the meantime
+                self._references[:count] = [each for each in self._references[:count] if each() is not None]
+                self._most = max(8, 2 * len(self._references))
+
+    def keep(self, g: Tensor) -> None:
+        """Replace a gradient by a copy in each store, before its memory is written."""
+        for each in tuple(self._references):
+            if (store := each()) is not None:
+                store.keep(g)
+
+
+stores = Stores()
 
 
 class GradStore:
@@ -36,21 +71,28 @@ class GradStore:
 
     def __init__(self) -> None:
         self._grads: dict[int, tuple[Tensor, Tensor]] = {}
+        stores.add(self)
 
     def _put(self, x: Tensor, gradient: Tensor) -> None:
         self._grads[x.id] = (x, gradient)
 
+    def keep(self, g: Tensor) -> None:
+        """Replace a gradient by a copy, before the memory is written."""
+        for key, (x, mine) in self._grads.items():
+            if mine.storage is g.storage:
+                self._grads[key] = x, copied(mine, False)
+
     def get(self, x: Tensor, default: Any = None) -> Any:
         """Return the gradient of x, or the default."""
         entry = self._grads.get(x.id) if isinstance(x, Tensor) else None
-        return default if entry is None else entry[1]
+        return default if entry is None else lasting(entry[1])
 
     def __getitem__(self, x: Tensor) -> Tensor:
         """Return the gradient of x. Raise GradientError, with the reason, if it has none."""
         entry = self._grads.get(x.id) if isinstance(x, Tensor) else None
         if entry is None:
             raise GradientError(f"grads[...]: {self._reason(x)}")
-        return entry[1]
+        return lasting(entry[1])
 
     def _reason(self, x: Any) -> str:
         if not isinstance(x, Tensor):
@@ -76,7 +118,7 @@ class GradStore:
 
     def items(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Iterate over pairs of tensor and gradient."""
-        return iter(self._grads.values())
+        return ((x, lasting(g)) for x, g in self._grads.values())
 
     def __len__(self) -> int:
         """Return the number of tensors that have gradients."""
@@ -183,19 +225,31 @@ class Early:
 
 
 def add_to(x: Tensor, g: Tensor, create: bool) -> None:
-    """Add g to the `.grad` of x, in place if no other object refers to the gradient."""
+    """Add g to the `.grad` of x, in place unless `create`.
+
+    The memory may be a part of a larger tensor that a user has assigned, as in PyTorch.  The gradient of a value that
+    is not a leaf is replaced if another object refers to it.
+    """
     owner, name = (x, "_grad") if x.is_variable else (retain(x), "grad")
     if getattr(owner, name) is None:
         setattr(owner, name, g)
         return
     before, mode.enabled = mode.enabled, create
     try:
-        if create or not is_sole_holder(owner, name):
+        if create or not (is_sole_holder(owner, name) or (x.is_variable and is_open(getattr(owner, name)))):
             setattr(owner, name, add(getattr(owner, name), g))
         else:
             add(getattr(owner, name), g, out=getattr(owner, name))
     finally:
         mode.enabled = before
+
+
+def is_open(g: Any) -> bool:
+    """Return whether the memory of a gradient may be written; stores that contain the gradient receive a copy."""
+    if g.requires_grad or g.storage.__class__ is not Storage or g.layout.may_overlap_itself() or LASTING in g.__dict__:
+        return False
+    stores.keep(g)
+    return True
 
 
 def kept_nodes(nodes: list[BackpropOp]) -> dict[int, Any]:

@@ -53,8 +53,11 @@ class ReplacingTransform(Transform):
             self.end_write(name, source, whole)
             y = apply(op, (source,), params)
         self.replace(x, y)
-        x.layout = self.layout_of(x)
-        x.id = next(ids)  # with a new id, nodes that saved x detect the write
+        self.changed(x)
+
+    def changed(self, x: Any) -> None:
+        """Give x the layout of its new inner value, and a new id, by which nodes that saved x detect the write."""
+        x.layout, x.id = self.layout_of(x), next(ids)
 
     def replace(self, x: Any, y: Tensor) -> None:
         """Set the inner value of x to y's inner value, or to y if y is a constant here."""

@@ -412,7 +412,7 @@ def test_backward_of_inputs_adds_to_these_alone() -> None:
         (x * z).sum().backward(inputs=[])
 
 
-def test_a_second_backward_adds_in_place_where_nobody_else_holds_the_gradient() -> None:
+def test_a_second_backward_adds_in_place_unless_the_gradient_is_of_a_store() -> None:
     x = leaf(1.0, 2.0)
     (x * 3.0).sum().backward()
     place = x.grad.data_ptr()
@@ -420,13 +420,17 @@ def test_a_second_backward_adds_in_place_where_nobody_else_holds_the_gradient() 
     assert x.grad.data_ptr() == place and x.grad.tolist() == [7.0, 7.0]
     kept = x.grad
     (x * 4.0).sum().backward()
-    assert kept.tolist() == [7.0, 7.0] and x.grad.tolist() == [11.0, 11.0]
+    assert kept.tolist() == x.grad.tolist() == [11.0, 11.0]
     view = x.grad[:1]
     (x * 4.0).sum().backward()
-    assert view.tolist() == [11.0] and x.grad.tolist() == [15.0, 15.0]
+    assert view.tolist() == [15.0] and x.grad.tolist() == [15.0, 15.0]
     store = (x * 4.0).sum().backward()
     store = (x * 4.0).sum().backward()
     assert store[x].tolist() == [4.0, 4.0] and x.grad.tolist() == [23.0, 23.0]
+    x.grad = None
+    kept = (x * 4.0).sum().backward()[x]  # the store is gone
+    (x * 4.0).sum().backward()
+    assert kept.tolist() == [4.0, 4.0] and x.grad.tolist() == [8.0, 8.0]
 
 
 def test_the_gradient_of_a_leaf_is_there_as_soon_as_its_last_use_was_visited() -> None:

@@ -162,3 +162,56 @@ def test_a_gradient_that_is_the_engines_own_is_not_copied() -> None:
         x.grad = None
         y.backward(seed)
         assert (between - before, mg.memory_stats().allocations - between) == (results, results)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_pass_adds_to_the_memory_of_grad(jit: bool) -> None:
+    """As in PyTorch, whoever else refers to it: scripts assign parts of one vector, or keep a list of gradients."""
+    device = "cpu" if jit else "reference"
+    flat, a, b = mg.zeros(5, device=device), mg.Var([1.0, 1.0], device=device), mg.Var([1.0] * 3, device=device)
+    a.grad, b.grad = flat[:2], flat[2:]
+    array = np.zeros(2, np.float32)
+    c = mg.Var([1.0, 1.0], device=device)
+    c.grad = mg.from_numpy(array) if device == "cpu" else None
+
+    def step() -> None:
+        ((a * 2.0).sum() + (b * b).sum() + c.sum()).backward()
+
+    call = mg.jit(step) if jit else step
+    for _ in range(3):
+        call()
+    assert flat.tolist() == [6.0] * 5 and a.grad.data_ptr() == flat.data_ptr()
+    assert c.grad.tolist() == [3.0, 3.0] and (device != "cpu" or array.tolist() == [3.0, 3.0])
+    gradients = [b.grad]
+    b.grad.zero_()
+    call()
+    assert gradients[0].tolist() == [2.0] * 3 and flat.tolist() == [8.0, 8.0, 2.0, 2.0, 2.0]
+
+
+def test_the_gradients_of_an_earlier_call_do_not_change() -> None:
+    x, z = var(1.0, 2.0), var(3.0, 4.0)
+    history = [(x * x + z).backward() for _ in range(20)]
+    assert {tuple(grads[x].tolist()) for grads in history} == {(2.0, 4.0)}
+    assert x.grad.tolist() == [40.0, 80.0] and z.grad.tolist() == [20.0, 20.0]
+    kept = x.grad
+    (x * x).backward(create_graph=True)
+    assert kept.tolist() == [40.0, 80.0] and x.grad.tolist() == [42.0, 84.0]
+
+
+def test_gradients_that_cannot_be_written_are_replaced() -> None:
+    x = var(1.0, 2.0)
+    x.grad = mg.ones(1, device="reference").expand(2)
+    (x * x).backward()
+    assert x.grad.tolist() == [3.0, 5.0]
+    x.grad = (x * 2.0).detach() * x
+    old = x.grad
+    (x * x).backward()
+    assert old.tolist() == [2.0, 8.0] and x.grad.tolist() == [4.0, 12.0]
+
+
+def test_zero_grad_writes_zeros_into_the_memory_of_grad() -> None:
+    layer = mg.nn.Linear(2, 1, bias=False, device="reference")
+    for owner in (layer, mg.optim.SGD(layer.parameters())):
+        layer.weight.grad = memory = mg.tensor([[np.nan, 1.0]], device="reference")
+        owner.zero_grad(set_to_none=False)
+        assert memory.tolist() == [[0.0, 0.0]] and layer.weight.grad is memory

@@ -257,7 +257,9 @@ class Module(Shown, Movable):
         """Remove the gradients of all parameters, or set them to zero with `set_to_none=False`."""
         for p in self.parameters():
             if p._grad is not None:  # a frozen parameter may also have a gradient
-                p._grad = None if set_to_none else p._grad.detach() * 0.0
+                p._grad = None if set_to_none else p._grad.detach() if p._grad.requires_grad else p._grad
+                if p._grad is not None:
+                    p._grad.zero_()
 
 
 global_hooks.install(Module)
