@@ -185,8 +185,6 @@ VIEWS: list[Row] = [
     ("strided-count", lambda o: o.x.as_strided((4,), (1, 1)), ShapeError, "as_strided: (4,) (1, 1) one stride"),
     ("strided-gradient", lambda o: o.v[:, :2].as_strided((1,), (1,), 5), GradientError,
      "as_strided: (1,) offset 5 outside float32 x.detach()"),
-    ("strided-repeated", lambda o: o.v[0].expand(2, 3).as_strided((1,), (1,)), GradientError,
-     "as_strided: without repeated elements float32(2, 3) (0, 1) x.clone()"),
     ("flatten-order", lambda o: o.x.flatten(1, 0), ShapeError, f"flatten: start_dim end_dim 1 and 0 {F} swap"),
     ("flatten-dim", lambda o: o.x.flatten(0, 3), IndexOutOfRange, f"flatten: dim 3 {F} valid are -2 to 1"),
     ("flatten-list", lambda o: mg.flatten([1, 2]), DTypeError, f"flatten: list {LISTED}"),

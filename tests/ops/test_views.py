@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,29 @@ def test_as_strided_has_no_gradient_beyond_its_operand(device: str) -> None:
     with pytest.raises(GradientError, match=r"as_strided: .*outside float64\(10,\)"):
         part.as_strided((3000,), (1,))
     assert part.detach().as_strided((3000,), (1,)).shape == (3000,)
+
+
+@pytest.mark.parametrize(
+    ("shape", "view", "size", "stride", "offset"),
+    [
+        ((5,), lambda x: x.expand(5, 5), (5, 5), (0, 1), 0),
+        ((2, 3), lambda x: x.expand(10, 2, 3), (2, 3), (3, 1), 0),
+        ((4,), lambda x: x[1:2].expand(3), (2, 2), (0, 0), None),
+        ((35,), lambda x: x.unfold(0, 3, 1), (6, 6), (5, 1), 2),
+        ((9,), lambda x: x.as_strided((3, 3), (1, 2), 1), (5,), (1,), 1),
+        ((2, 3), lambda x: x.T.expand(4, 3, 2), (3, 2), (1, 3), None),
+    ],
+)
+def test_as_strided_of_repeated_elements_has_the_gradient_of_their_memory(
+    shape: Any, view: Any, size: Any, stride: Any, offset: Any
+) -> None:
+    x = mg.Var(np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape), device="reference")
+
+    def strided(x: Any) -> Any:
+        return view(x).as_strided(size, stride, offset)
+
+    assert mg.testing.gradcheck(strided, x)
+    assert mg.testing.gradcheck(lambda x: mg.grad((strided(x) ** 3).sum(), x, create_graph=True), x)
 
 
 @devices

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any
 
+import numpy as np
+
 from minigrad.core import roles
 from minigrad.core.conditions import Ndim
 from minigrad.core.layout import Layout
@@ -269,15 +271,27 @@ def as_strided(input: Layout, size, stride, storage_offset=0):
     return input.as_strided(size, stride, input.offset + storage_offset)
 
 
+def shared(x: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int) -> Tensor:
+    """Return memory divided by the number of times that a layout shows each element; unchanged if that is at most 1."""
+    if not Layout.make(size, stride, storage_offset).may_overlap_itself():
+        return x
+    places: Any = storage_offset
+    for n, step in zip(size, stride, strict=True):
+        places = np.add.outer(places, np.arange(n) * step)
+    return x / x.new_tensor(np.bincount(np.ravel(places), minlength=x.shape[0]).clip(1))
+
+
 @view(
     namespace=(),
-    vjp=(lambda g, **position: _look_again(g, _strided(), tuple(position.items())),),
-    jvp=lambda dinput, *, y_shape, **position: adjoint_of(as_strided, dinput, y_shape, **position),
-)
+    vjp=(lambda g, **position: _look_again(shared(g, **position), _strided(), tuple(position.items())),),
+    jvp=lambda dinput, *, y_shape, **position: shared(
+        adjoint_of(as_strided, dinput, y_shape, **position), **position
+    ),
+)  # fmt: skip
 def spanned(input: Layout, size, stride, storage_offset):
     """Return the memory from the first to the last element, in one dim; the parameters are the operand's place there.
 
-    Gradient: the elements of g at that place.
+    Gradient: the elements of g at that place.  The elements that show the same memory receive equal shares.
     """
     first, end = input.span()
     return input.as_strided((end - first,), (1,), first)
@@ -395,8 +409,8 @@ def strided_view(
 
     x: the tensor whose storage the view shows.
     A gradient flows to the elements of x among those of the view, as in PyTorch.
-    Raises StorageError for strides that leave the storage, GradientError if x requires a gradient and has repeated
-    elements, or if the strides leave the memory between its first and its last element.
+    Raises StorageError for strides that leave the storage, GradientError if x requires a gradient and they leave the
+    memory between its first and its last element.
     """
     expect_tensors("as_strided", x)
     sizes = as_shape((size,), "as_strided")
@@ -411,11 +425,6 @@ def strided_view(
             f"elements, got size {sizes}, stride {steps} and storage_offset {offset}; reduce the size"
         )
     if traced or (x.requires_grad and is_grad_enabled()):
-        if x.layout.may_overlap_itself():
-            raise GradientError(
-                f"as_strided: gradients require an operand without repeated elements, got {describe(x)} with strides "
-                f"{x.strides}; pass x.clone()"
-            )
         order = x.layout.memory_order()
         if x.layout.permute(order).is_contiguous:
             x = x if x.is_contiguous() else x.permute(order)
