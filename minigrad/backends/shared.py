@@ -102,9 +102,12 @@ def points_of(out: Value, x: Value, w: Value, bias: Value | None) -> tuple[Value
     w has dims (group, M, C, taps).  None is returned if there are groups, or if the points are not evenly spaced in
     memory.
     """
-    n, points, (m, c) = out.shape[0], prod(out.shape[2:]), w.shape[1:3]
+    groups, m, c = w.shape[:3]
+    if groups > 1:
+        return None
+    n, points = out.shape[0], prod(out.shape[2:])
     matrix, results = x.layout.reshape((n, c, points)), out.layout.reshape((n, m, points))
-    if w.shape[0] > 1 or matrix is None or results is None:
+    if matrix is None or results is None:
         return None
     left = w.seen(Layout.make((n, m, c), (0, *w.layout.strides[1:3]), w.layout.offset))
     if bias is not None:

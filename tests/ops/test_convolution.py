@@ -56,6 +56,28 @@ def test_a_window_of_one_pixel_is_a_matrix_product(dtype, turned):
         assert gradcheck(F.conv2d, [mg.Var(given), mg.Var(w), mg.Var(b)])
 
 
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+@pytest.mark.parametrize("turned", [False, True], ids=["dense", "channels last"])
+def test_a_window_of_one_pixel_and_groups_of_channels(turned, device):
+    rng = np.random.default_rng(0)
+    x, w, b, g = (rng.standard_normal(s).astype(np.float32) for s in ((2, 6, 3, 7), (4, 3, 1, 1), (4,), (2, 4, 3, 7)))
+    x = np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2) if turned else x
+    x, w, b, g = (mg.Var(mg.tensor(part, device=device)) for part in (x, w, b, g))
+    halves = [(x[:, 3 * k : 3 * k + 3], w[2 * k : 2 * k + 2], b[2 * k : 2 * k + 2]) for k in (0, 1)]
+    for grouped, parts in (
+        (F.conv2d(x, w, b, groups=2), [F.conv2d(*half) for half in halves]),
+        (
+            F.conv_transpose2d(g, w, groups=2),
+            [F.conv_transpose2d(g[:, 2 * k : 2 * k + 2], halves[k][1]) for k in (0, 1)],
+        ),
+    ):
+        y = mg.cat(parts, 1)
+        assert np.allclose(grouped.numpy(force=True), y.numpy(force=True), atol=1e-5)
+        operands = [x, w, b] if y.shape[1] == 4 else [g, w]
+        for ours, wanted in zip(mg.grad(grouped.sin().sum(), operands), mg.grad(y.sin().sum(), operands)):
+            assert np.allclose(ours.numpy(), wanted.numpy(), atol=1e-5)
+
+
 def test_an_empty_batch_gives_an_empty_batch_and_zero_gradients():
     x, w = mg.Var(np.zeros((0, 2, 5, 5))), mg.Var(np.ones((3, 2, 3, 3)))
     y = F.conv2d(x, w)
