@@ -7,8 +7,7 @@ so every inner loop reads neighbours in memory.  Sources: Golub and Van Loan, Ma
 Rows become orthogonal by rotating pairs of rows (one-sided Jacobi).  Each row of the matrix is followed in memory by
 the same row of the product of the rotations, so that one loop rotates both.  Sources: Hestenes, "Inversion of matrices
 by biorthogonalization" (1958); Golub and Van Loan, section 8.6; the longer row of a pair comes first (de Rijk 1989).
-Singular vectors and values are computed from orthogonal rows and QR factors, and singular values alone from two
-diagonals.
+Singular values are computed from orthogonal rows and QR factors.
 
 Complex numbers: a Hermitian matrix is reduced to complex diagonals next to the main diagonal.  The phases of these are
 moved into the eigenvectors, so the QL steps are real.  One row of a pair is multiplied by a phase that makes the inner
@@ -46,29 +45,6 @@ def phase_of(x):  # type: ignore[no-untyped-def]
     return x / abs(x) if x != T(0) else T(1)
 
 
-def mirror(v):  # type: ignore[no-untyped-def]
-    """Replace a vector by that of the reflection which leaves only its first element, and return factor and element.
-
-    The first element of the new vector is 1.  The factor is real; it is 0 if there is nothing to reflect.
-    """
-    size = REAL(0)
-    for i in range(len(v)):
-        size = max(size, abs(v[i]))
-    scale = size if size != REAL(0) else REAL(1)
-    alpha = v[0] / scale
-    below = REAL(0)
-    for i in range(1, len(v)):
-        v[i] /= scale
-        below += (v[i] * v[i].conjugate()).real
-    if not (below > REAL(0) or below != below):
-        return REAL(0), v[0]
-    beta = -phase_of(alpha) * np.sqrt((alpha * alpha.conjugate()).real + below)
-    for i in range(1, len(v)):
-        v[i] /= alpha - beta
-    v[0] = T(1)
-    return ((beta - alpha) / beta).real, beta * scale
-
-
 def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-def]
     """Reduce a symmetric or Hermitian matrix to three diagonals by Householder reflections.
 
@@ -77,9 +53,24 @@ def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-
     """
     for k in range(n - 2):
         v = x[k * n + k + 1 : (k + 1) * n]
-        factors[k], beside[k] = mirror(v)
-        factor = factors[k]
-        if factor != REAL(0):
+        size = REAL(0)
+        for i in range(n - k - 1):
+            size = max(size, abs(v[i]))
+        factors[k] = REAL(0)
+        beside[k] = v[0]
+        size = size if size != REAL(0) else REAL(1)
+        for i in range(n - k - 1):
+            v[i] /= size
+        alpha = v[0]
+        below = product(v[1:], v[1 : n - k - 1]).real
+        if below > REAL(0) or below != below:
+            beta = -phase_of(alpha) * np.sqrt((alpha * alpha.conjugate()).real + below)
+            beside[k] = beta * size
+            factor = ((beta - alpha) / beta).real
+            factors[k] = factor
+            for i in range(1, n - k - 1):
+                v[i] /= alpha - beta
+            v[0] = T(1)
             p = z[: n - k - 1]
             for i in range(n - k - 1):
                 p[i] = T(0)
@@ -203,7 +194,7 @@ def steps_of(diagonal, beside, low, n, u, wide):  # type: ignore[no-untyped-def]
 @loop(
     Fields("n wide complex rank", "sizes[rank]", "offset row col strides[rank]"), results=2,
     fastmath=("contract", "reassoc"),
-    helpers=(product, phase_of, mirror, turn, less, tridiagonal, make_real, vectors_of, steps_of),
+    helpers=(product, phase_of, turn, less, tridiagonal, make_real, vectors_of, steps_of),
 )  # fmt: skip
 def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
     """Compute the eigenvalues in ascending order, and the eigenvectors as columns.  A task is one matrix.
@@ -256,93 +247,6 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
             for i in range(wide):
                 vectors[to + i * n + k] = u[best * n + i].conjugate()
     leave(x, u, diagonal, beside, real_beside, z)
-
-
-def bidiagonal(x, m, n, diagonal, beside, v, left, p, sums, z, right):  # type: ignore[no-untyped-def]
-    """Write the magnitudes of the two diagonals to which reflections of rows and columns reduce x, where m >= n.
-
-    A reflection subtracts left z from x, and one of the columns p right; the next pass over x subtracts both.
-    left, p, z and right begin as zeros.  v and sums have space for a column and a row.
-    Source: Golub and Van Loan, section 5.4.8.
-    """
-    for k in range(n):
-        high, wide = m - k, n - k - 1
-        for i in range(high):
-            v[i] = x[(k + i) * n + k] - left[i + 1] * z[0] - p[i + 1] * right[0]
-        factor, element = mirror(v[:high])
-        diagonal[k] = abs(element)
-        if wide == 0:
-            break
-        for c in range(wide):
-            sums[c] = T(0)
-        for i in range(high):
-            y = x[(k + i) * n + k + 1 : (k + i + 1) * n]
-            f, g, h = left[i + 1], p[i + 1], v[i].conjugate()
-            for c in range(wide):
-                y[c] -= f * z[c + 1] + g * right[c + 1]
-                sums[c] += h * y[c]
-        for c in range(wide):
-            z[c] = factor * sums[c]
-            right[c] = x[k * n + k + 1 + c] - z[c]
-        factor, element = mirror(right[:wide])
-        beside[k] = abs(element)
-        inner = product(z, right[:wide])
-        for i in range(high):
-            y = x[(k + i) * n + k + 1 : (k + i + 1) * n]
-            p[i] = factor * (product(y, right[:wide]) - v[i] * inner)
-            left[i] = v[i]
-
-
-@loop(
-    Fields("m n rank", "sizes[rank]", "offset row col strides[rank]"), results=1, fastmath=("contract", "reassoc"),
-    helpers=(product, phase_of, mirror, turn, bidiagonal, steps_of),
-)  # fmt: skip
-def singular_values(in_0, values, N):  # type: ignore[no-untyped-def]
-    """Compute the singular values of matrices with m >= n in descending order.  A task is one matrix.
-
-    They are the eigenvalues that are not negative of a matrix of 2n rows whose diagonals are 0, except those next to
-    the main one: these contain the elements of the two diagonals in turn (Golub and Van Loan, section 8.6.1).
-    """
-    m, n = N.m, N.n
-    x = workspace(m * n, T)
-    v, left, p = workspace(m, T), workspace(m + 1, T), workspace(m + 1, T)
-    sums, z, right = workspace(n, T), workspace(n, T), workspace(n, T)
-    diagonal, beside = workspace(2 * n, REAL), workspace(2 * n, REAL)
-    for task in range(first, last):
-        rest = task
-        at = N.offset[1]
-        walk(rest, N.sizes, at=N.strides[1])
-        size = REAL(0)
-        for i in range(m):
-            for c in range(n):
-                y = T(in_0[at + i * N.row[1] + c * N.col[1]])
-                x[i * n + c] = y
-                size = abs(y) if abs(y) > size or y != y else size
-        size = size if size != REAL(0) else REAL(1)
-        for i in range(m * n):
-            x[i] /= size
-        for i in range(m + 1):
-            left[i] = p[i] = T(0)
-        for c in range(n):
-            z[c] = right[c] = T(0)
-        bidiagonal(x, m, n, diagonal, diagonal[n:], v, left, p, sums, z, right)
-        for k in range(n):
-            beside[2 * k] = diagonal[k]
-            beside[2 * k + 1] = diagonal[n + k] if k < n - 1 else REAL(0)
-        for k in range(2 * n):
-            diagonal[k] = REAL(0)
-        done = size - size == REAL(0)
-        for low in range(2 * n):
-            done = done and steps_of(diagonal, beside, low, 2 * n, z, 0)
-        for k in range(n):  # sort: in each turn, the largest of the remaining eigenvalues comes next
-            best = 0
-            for i in range(1, 2 * n):
-                if diagonal[i] > diagonal[best]:
-                    best = i
-            # a singular value of 0 may be a negative rounding error
-            values[N.offset[0] + task * n + k] = max(diagonal[best], REAL(0)) * size if done else REAL(np.nan)
-            diagonal[best] = -REAL(np.inf)
-    leave(x, v, left, p, sums, z, right, diagonal, beside)
 
 
 def turn_pairs(x, k, n, lengths, with_phases):  # type: ignore[no-untyped-def]
@@ -427,30 +331,17 @@ def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
 
 @serves(CpuBackend, requests.Eigh)
 def eigh(steps: CpuSteps, request: requests.Eigh) -> None:
-    (a,) = steps.operands
-    n, is_complex = a.shape[-1], a.dtype.is_complex
+    n = steps.operands[0].shape[-1]
     if request.general:
-        rotate(steps, eigenvectors, 25 * n, n=n, complex=is_complex)
+        rotate(steps, eigenvectors, 25 * n, n=n)
     else:
-        rotate(steps, eigenvalues, 10 * n, n=n, wide=n if request.vectors else 0, complex=is_complex)
-
-
-@serves(CpuBackend, requests.SVD)
-def svd(steps: CpuSteps, request: requests.SVD) -> None:
-    (a,), (m, n) = steps.operands, steps.operands[0].shape[-2:]
-    if request.vectors:
-        steps.lower(request)
-    elif m < n:
-        steps.ask(request, steps.outs, a.transposed)
-    else:
-        rotate(steps, singular_values, 10 * n, m=m, n=n)
+        rotate(steps, eigenvalues, 10 * n, n=n, wide=n if request.vectors else 0)
 
 
 @serves(CpuBackend, requests.TurnRows)
 def turn_rows(steps: CpuSteps, request: requests.TurnRows) -> None:
-    (a,) = steps.operands
-    k, n = a.shape[-2:]
-    rotate(steps, orthogonal_rows, 20 * k, k=k, n=n, complex=a.dtype.is_complex)
+    k, n = steps.operands[0].shape[-2:]
+    rotate(steps, orthogonal_rows, 20 * k, k=k, n=n)
 
 
 def rotate(steps: CpuSteps, template: Callable[..., Any], cost: int, **sizes: Any) -> None:
@@ -458,7 +349,8 @@ def rotate(steps: CpuSteps, template: Callable[..., Any], cost: int, **sizes: An
     (a,) = steps.operands
     compute = a.dtype.compute if template is not eigenvectors else a.dtype.to_complex().compute
     words = Late(rounding, (compute,))
-    run_matrices(steps, template, steps.outs, words=words, compute=compute, numel=a.layout.numel, cost=cost, **sizes)
+    run_matrices(steps, template, steps.outs, words=words, compute=compute, numel=a.layout.numel, cost=cost,
+                 complex=a.dtype.is_complex, **sizes)  # fmt: skip
 
 
 def rounding(compute: np.dtype[Any]) -> dict[str, Any]:

@@ -195,12 +195,8 @@ def svd(steps: Steps, request: SVD) -> None:
     is transposed first.
     Source: Drmac and Veselic, "New fast and accurate Jacobi SVD algorithm I" (2008), without its permutations.
     """
-    (a,), d = steps.operands, len(steps.operands[0].shape) - 2
-    if not request.vectors:
-        (s,), lead, (m, n) = steps.outs, a.shape[:d], a.shape[d:]
-        u, vh = (steps.work((*lead, *sizes), a.dtype) for sizes in ((m, min(m, n)), (min(m, n), n)))
-        return steps.ask(SVD(), (u, s, vh), a)
-    u, s, vh = steps.outs
+    (u, s, vh), (a,) = steps.outs, steps.operands
+    d = len(a.shape) - 2
     if a.shape[d] < a.shape[d + 1]:
         u, a, vh = vh.transposed, a.transposed, u.transposed
     (m, n), p, batch = a.shape[d:], u.shape[-1], a.shape[:d]
