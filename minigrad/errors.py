@@ -51,8 +51,12 @@ class ShapeError(MinigradError, ValueError):
     """Raised for shapes that do not match, and for an invalid shape."""
 
 
-class DTypeError(MinigradError, NotImplementedError, TypeError):
+class DTypeError(MinigradError, TypeError):
     """Raised for a dtype that is unknown, not supported by the op, or unable to represent a number."""
+
+
+class MissingDTypeError(DTypeError, NotImplementedError):
+    """Raised for an operand whose dtype the op does not support."""
 
 
 class DeviceError(MinigradError):

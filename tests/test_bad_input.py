@@ -27,6 +27,7 @@ from minigrad.errors import (
     IndexOutOfRange,
     IndexShapeError,
     MinigradError,
+    MissingDTypeError,
     ShapeError,
     StorageError,
 )
@@ -520,7 +521,8 @@ def test_a_wrong_call_explains_itself_and_changes_nothing(row: Row, o: SimpleNam
         call(o)
     made = mg.memory_stats().allocations - allocations
     error, message = caught.value, str(caught.value)
-    exact = (ArgumentError, ArgumentTypeError) if kind is ArgumentError else (kind,)
+    narrower = {ArgumentError: ArgumentTypeError, DTypeError: MissingDTypeError}
+    exact = (kind, narrower.get(kind, kind))
     assert type(error) in exact and isinstance(error, BUILTIN[kind]), repr(error)
     assert [word for word in words(parts) if word not in message] == [], message
     assert "\n" not in message and not message.endswith(".") and ". " not in message.replace("... ", ""), message

@@ -30,11 +30,11 @@ from minigrad.runtime.var import Var
 def shallow(x: Tensor) -> Tensor:
     """Return another tensor on the same storage, with the same history.
 
-    The copy of a Var is another leaf with the same `.grad`.
+    The copy of a Var is another leaf without a `.grad`, as in PyTorch.
     """
     twin = twin_on(x, x.storage, x.op)
     if isinstance(x, Var):
-        twin._grad = x._grad
+        twin._grad = None
     else:  # both share the memory, so a write into one is visible in the other
         twin.base = x if x.base is None else x.base
     vars(twin).update(vars(x))

@@ -80,6 +80,13 @@ class Batched(Tracer):
         self.op = self.base = None
 
 
+def plain_of(x: Any) -> Any:
+    """Return the tensor with the memory of a value, or a value that has none."""
+    while isinstance(x, Tracer) and x.transform.inside is not None:
+        x = getattr(x, x.transform.inside)
+    return x
+
+
 class BatchTransform(ReplacingTransform):
     """The transform of `vmap`.
 
@@ -102,14 +109,20 @@ class BatchTransform(ReplacingTransform):
             super().begin_write(name, x)
 
     def end_write(self, name: str, x: Any, y: Tensor) -> None:
-        entry = self.inputs.pop(x.id, None)
+        entry, _ = self.entry_of(x)
+        received = self.inputs.pop(x.id, None)
+        before = x.value
         super().end_write(name, x, y)
-        if entry is not None:  # the caller's tensor changes at once, because the function may read it by another name
-            copy_into(entry.source, moved(x.value, 0, entry.dim), name, entry.source)
-            x.value = moved(entry.source, entry.dim, 0)
-            self.changed(x)
-            self.inputs[x.id] = entry
-            for view in entry.living():  # it shows the same memory; nodes that saved it detect the write
+        if received is not None:  # the caller's tensor changes at once: the function may read it by another name
+            try:
+                copy_into(received.source, moved(x.value, 0, received.dim), name, received.source)
+                before = moved(received.source, received.dim, 0)
+            finally:  # also if the caller's tensor must not be written
+                x.value = before
+                self.changed(x)
+                self.inputs[x.id] = received
+        if entry is not None:  # the views show the same memory; nodes that saved one detect the write
+            for view in entry.living():
                 view.id = next(ids)
 
     def entry_of(self, x: Any) -> tuple[Received | None, list[Any]]:
@@ -123,6 +136,9 @@ class BatchTransform(ReplacingTransform):
         return self.inputs.get(shown[-1].id), shown
 
     def shows(self, x: Any, y: Tensor) -> bool:
+        memory = plain_of(y)
+        if not isinstance(memory, Tracer) and memory.storage is not plain_of(x).storage:
+            return False  # the strides of the batch allow no view, so y is a copy
         while x.base.__class__ is ViewOf:
             x = x.base.source
         entry = self.inputs.get(x.id)

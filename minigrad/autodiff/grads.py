@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import indent
 from typing import Any
 from weakref import ref
@@ -15,19 +15,22 @@ from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.convention import conjugated
 from minigrad.autodiff.hooks import hooked_leaf, who
 from minigrad.autodiff.owning import Pairs, copied, handed_out, is_sole_holder, sole
-from minigrad.core.storage import Storage
+from minigrad.core.storage import ConstantStorage
 from minigrad.errors import GradientError
+from minigrad.ops.creation import zeros_like
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.ops.shape.views import basic_index, diagonal, narrow, select
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.hooks import in_sequence, late_hooks, retain, retained
+from minigrad.runtime.inference import InferenceStorage
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
 
 LASTING = "lasting"  # an attribute of gradients that were read from a store
-_adding = threading.Lock()  # two threads may add to one `.grad`
+UNWRITTEN = ConstantStorage, InferenceStorage
+_adding = threading.RLock()  # two threads may add to one `.grad`
 
 
 def lasting(g: Tensor) -> Tensor:
@@ -53,7 +56,7 @@ class Stores:
                 self._most = max(8, 2 * len(self._references))
 
     def keep(self, g: Tensor) -> None:
-        """Replace a gradient by a copy in each store, before its memory is written."""
+        """Replace the gradient with the memory of g by a copy in each store, before the memory is written."""
         for each in tuple(self._references):
             if (store := each()) is not None:
                 store.keep(g)
@@ -71,16 +74,23 @@ class GradStore:
 
     def __init__(self) -> None:
         self._grads: dict[int, tuple[Tensor, Tensor]] = {}
+        self._places: dict[int, int] | None = None  # the keys of gradients by the ids of their storages
+        stores.add(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
         stores.add(self)
 
     def _put(self, x: Tensor, gradient: Tensor) -> None:
-        self._grads[x.id] = (x, gradient)
+        self._grads[x.id], self._places = (x, gradient), None
 
     def keep(self, g: Tensor) -> None:
-        """Replace a gradient by a copy, before the memory is written."""
-        for key, (x, mine) in self._grads.items():
-            if mine.storage is g.storage:
-                self._grads[key] = x, copied(mine, False)
+        """Replace the gradient with the memory of g by a copy, before the memory is written."""
+        if self._places is None:
+            self._places = {id(each.storage): key for key, (_, each) in self._grads.items()}
+        key = self._places.pop(id(g.storage), None)
+        if key is not None and (pair := self._grads[key])[1].storage is g.storage:
+            self._grads[key] = pair[0], copied(pair[1], False)
 
     def get(self, x: Tensor, default: Any = None) -> Any:
         """Return the gradient of x, or the default."""
@@ -126,7 +136,7 @@ class GradStore:
 
     def __repr__(self) -> str:
         """Return one entry per tensor: its name, and the gradient itself."""
-        lines = [f"{getattr(x, 'name', None) or f'Var #{x.id}'} = {g!r}" for x, g in self.items()]
+        lines = [f"{getattr(x, 'name', None) or f'Var #{x.id}'} = {g!r}" for x, g in self._grads.values()]
         return (
             f"GradStore({', '.join(lines)})"
             if len(lines) < 2
@@ -236,7 +246,7 @@ def add_to(x: Tensor, g: Tensor, create: bool) -> None:
         return
     before, mode.enabled = mode.enabled, create
     try:
-        if create or not (is_sole_holder(owner, name) or (x.is_variable and is_open(getattr(owner, name)))):
+        if create or not (is_open(x) if x.is_variable else is_sole_holder(owner, name)):
             setattr(owner, name, add(getattr(owner, name), g))
         else:
             add(getattr(owner, name), g, out=getattr(owner, name))
@@ -244,12 +254,33 @@ def add_to(x: Tensor, g: Tensor, create: bool) -> None:
         mode.enabled = before
 
 
-def is_open(g: Any) -> bool:
-    """Return whether the memory of a gradient may be written; stores that contain the gradient receive a copy."""
-    if g.requires_grad or g.storage.__class__ is not Storage or g.layout.may_overlap_itself() or LASTING in g.__dict__:
+def is_open(x: Any) -> bool:
+    """Return whether a pass may add to the memory of the `.grad` of x; stores that contain it receive a copy."""
+    return is_sole_holder(x, "_grad") or (not x._grad.layout.may_overlap_itself() and is_writable(x._grad))
+
+
+def is_writable(g: Tensor) -> bool:
+    """Return whether a gradient may be written; stores that contain it receive a copy."""
+    if g.requires_grad or isinstance(g.storage, UNWRITTEN) or LASTING in g.__dict__:
         return False
     stores.keep(g)
     return True
+
+
+def with_zeros(xs: Iterable[Any]) -> list[Tensor]:
+    """Return the gradients of leaves that are to be filled with zeros; others are replaced by zeros.
+
+    A gradient with a graph, as a backward pass with create_graph=True makes it, is detached first.
+    """
+    written = []
+    for x in xs:
+        if x._grad.requires_grad:
+            x._grad = x._grad.detach()
+        if is_writable(x._grad):
+            written.append(x._grad)
+        else:
+            x._grad = zeros_like(x._grad)
+    return written
 
 
 def kept_nodes(nodes: list[BackpropOp]) -> dict[int, Any]:

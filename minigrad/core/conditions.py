@@ -13,7 +13,15 @@ from functools import lru_cache
 from typing import Any
 
 from minigrad.core.roles import Role, sentence
-from minigrad.errors import DTypeError, IndexDTypeError, IndexShapeError, MinigradError, ShapeError, shortened
+from minigrad.errors import (
+    DTypeError,
+    IndexDTypeError,
+    IndexShapeError,
+    MinigradError,
+    MissingDTypeError,
+    ShapeError,
+    shortened,
+)
 
 Holds = Callable[[Any, Sequence[Any]], bool]
 
@@ -75,28 +83,29 @@ def Ndim(*counts: int, least: int = 0, most: int = 64, advice: str = "", layout:
 
 
 FLOAT = "have a floating dtype"
-Floating = Condition(DTypeError, FLOAT, "convert it with .to(mg.float32)", lambda x, _: x.dtype.is_float)
+Floating = Condition(MissingDTypeError, FLOAT, "convert it with .to(mg.float32)", lambda x, _: x.dtype.is_float)
 Inexact = Condition(
-    DTypeError, "have a floating or complex dtype", "convert it with .to(mg.float32)", lambda x, _: x.dtype.is_inexact
-)
-Integral = Condition(DTypeError, "have an integer dtype", "convert it with .long()", lambda x, _: x.dtype.is_int)
+    MissingDTypeError, "have a floating or complex dtype", "convert it with .to(mg.float32)",
+    lambda x, _: x.dtype.is_inexact,
+)  # fmt: skip
+Integral = Condition(MissingDTypeError, "have an integer dtype", "convert it with .long()", lambda x, _: x.dtype.is_int)
 IndexDType = Integral.but(error=IndexDTypeError)
 Numeric = Condition(
-    DTypeError, "contain numbers, not bool", "convert it with .to(mg.int64)", lambda x, _: x.dtype.kind != "bool"
+    MissingDTypeError, "contain numbers, not bool", "convert it with .to(mg.int64)", lambda x, _: x.dtype.kind != "bool"
 )
 Wide = Condition(
-    DTypeError, "expected float32 or float64", "convert with .to(mg.float32)",
+    MissingDTypeError, "expected float32 or float64", "convert with .to(mg.float32)",
     lambda x, _: x.dtype.is_float and x.dtype.itemsize >= 4,
 )  # fmt: skip
 Complex = Condition(
-    DTypeError, "have a complex dtype", "convert it with .to(mg.complex64)", lambda x, _: x.dtype.is_complex
+    MissingDTypeError, "have a complex dtype", "convert it with .to(mg.complex64)", lambda x, _: x.dtype.is_complex
 )
-Real = Condition(DTypeError, "be real", "pass input.real", lambda x, _: not x.dtype.is_complex)
+Real = Condition(MissingDTypeError, "be real", "pass input.real", lambda x, _: not x.dtype.is_complex)
 NotHalf = Condition(
-    DTypeError, "expected float32, float64, complex or integers", "convert with .to(mg.float32)",
+    MissingDTypeError, "expected float32, float64, complex or integers", "convert with .to(mg.float32)",
     lambda x, _: not x.dtype.is_float or x.dtype.itemsize >= 4,
 )  # fmt: skip
-Boolean = Condition(DTypeError, "be bool", "compare first, as in x > 0", lambda x, _: x.dtype.kind == "bool")
+Boolean = Condition(MissingDTypeError, "be bool", "compare first, as in x > 0", lambda x, _: x.dtype.kind == "bool")
 
 
 @lru_cache(64)

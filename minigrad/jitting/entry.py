@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.autodiff.grads import is_open
 from minigrad.core.storage import Storage
 from minigrad.func.trees import flatten
 from minigrad.jitting.exchange import Exchange
@@ -143,6 +144,7 @@ class Entry(Lines):
         run, versions = [*self.run()], [*self.versions()]
         yield from [
             *self.memory_test(),
+            *self.gradient_test(),
             *self.symbols(),
             *self.memory(),
             *before,
@@ -171,6 +173,17 @@ class Entry(Lines):
         tests = ["True"] if any(storage.allocator is None for storage in fixed) else tests
         if tests and len(passed) + len(fixed) > 1:
             yield f"if ({' or '.join(tests)}) and not apart(fixed, {', '.join(passed)}): raise Unrepeatable"
+
+    def gradient_test(self) -> Iterator[str]:
+        """Write the test that the memory of each `.grad` to which the program adds may be written."""
+        written = [
+            self.holder(x, f"p{k}")
+            for k, (slot, (x, part)) in enumerate(self.recording.holders.items())
+            if part and slot in self.recording.versions
+        ]
+        if written:
+            self.bound |= {"is_open": is_open, "Unrepeatable": Unrepeatable}
+            yield f"if not ({' and '.join(f'is_open({name})' for name in written)}): raise Unrepeatable"
 
     @cached_property
     def writes_into_provided(self) -> bool:

@@ -170,6 +170,11 @@ def tests_of_gradient(program: Lines, moved: Moved, name: str) -> Iterator[str]:
     if moved.grad is not None:
         program.bound[f"{name}_grad"] = moved.grad.layout
         yield f"{shown}._grad.layout is {name}_grad"
+        # Gradients that shared memory at the recording, or had that of another tensor, have one slot.
+        memory = program.names.get(program.recording.storages[moved.grad.storage].buffer.number, "")
+        memory = program.replaceable.get(memory, memory)
+        if memory not in ("", f"{shown}._grad.storage"):
+            yield f"{shown}._grad.storage is {memory}"
 
 
 # ---- kinds of arguments ----------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any
 
 from minigrad.autodiff.checks import end_of
 from minigrad.autodiff.engine import grad, reachable
+from minigrad.autodiff.grads import LASTING
 from minigrad.backends.registry import used_devices
 from minigrad.core.device import CPU, REFERENCE, default_device, replaced
 from minigrad.core.layout import Layout
@@ -96,6 +97,7 @@ class Recording:
     outside: the Outside object, which has found the outside tensors.
     moved: the tensors that were moved to the recording device, by id.
     storages: for each real storage, its replacement on the recording device.
+    lasting: the slots of gradients that the function has read from a store.
     holders: for each slot of outside memory, a tensor that has the memory, and "grad" if it is the memory of its
     gradient.
     tree, leaves, results: the nesting of the results, their objects, and the tensors that each call creates.
@@ -121,6 +123,7 @@ class Recording:
         self.storages: dict[Storage, Storage] = {}
         # Maps the slot of outside memory to a tensor, and to "grad" if the memory is that of the tensor's gradient.
         self.holders: dict[int, tuple[Tensor, str]] = {}
+        self.lasting: set[int] = set()
         self.argument_slots: list[tuple[int, bool]] = []
         self.own: set[Storage] = set()
         # Maps the id of a replacement to the tensor that it replaces, and to the leaf of the recording.
@@ -347,6 +350,8 @@ class Recording:
         """Move the arguments and the outside tensors to twins."""
         arguments = {id(x) for x in self.arguments}
         outside = {x.storage for x in self.outside.tensors.values()}
+        every = [*self.arguments, *self.outside.tensors.values()]
+        outside |= {x._grad.storage for x in every if moving.stores_gradient(x) and x._grad is not None}
         others = {id(x): x for x in self.outside.tensors.values() if id(x) not in arguments}
         uses = [x.storage for x in self.arguments]
         for x, real in zip(self.arguments, uses):
@@ -381,9 +386,11 @@ class Recording:
             return
         moved = self.moved[id(x)] = moving.Moved(x)
         rebind(x, twin, layout)
-        if moved.grad is not None:
-            g = moved.grad
-            x._grad = moved.now = Tensor(self.twin_of(g.storage, x, "outside", "grad"), g.layout)
+        g = moved.grad
+        if g is not None:
+            known = self.moved.get(id(g))  # an argument or outside tensor may itself be the gradient
+            real, layout = (g.storage, g.layout) if known is None else (known.storage, known.layout)
+            x._grad = moved.now = Tensor(self.twin_of(real, x, "outside", "grad"), layout)
 
     # ---- after the call
 
@@ -399,6 +406,8 @@ class Recording:
                 self.latest[key] = g = x._grad
                 if g is not None:
                     expect_recorded("grad", g)
+                    if LASTING in g.__dict__:
+                        self.lasting.add(g.storage.buffer.number)
                 result.append((x, None if g is None else moving.Made(g.storage.buffer.number, g.layout, g.dtype)))
         return tuple(result)
 

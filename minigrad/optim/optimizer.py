@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, ClassVar
 
+from minigrad.autodiff.grads import with_zeros
 from minigrad.errors import ArgumentError, DTypeError, absent_method, warn
 from minigrad.optim import lists
 from minigrad.optim.states import loaded, packed
@@ -176,11 +177,9 @@ class Optimizer:
                 for p in group["params"]:
                     p.grad = None
             return
-        gradients = [(p, p.grad) for p in self.parameters() if p.grad is not None]
-        for p, g in gradients:
-            if g.requires_grad:  # a backward pass with create_graph=True makes such gradients
-                p.grad = g.detach()
-        lists.zero_([g.detach() for _, g in gradients])
+        reached = [p for p in self.parameters() if p.grad is not None]
+        leaves = [p for p in reached if hasattr(p, "_grad")]
+        lists.zero_([*with_zeros(leaves), *[p.grad.detach() for p in reached if not hasattr(p, "_grad")]])
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take a step; a subclass overrides this method."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -196,6 +197,50 @@ def test_the_gradients_of_an_earlier_call_do_not_change() -> None:
     kept = x.grad
     (x * x).backward(create_graph=True)
     assert kept.tolist() == [40.0, 80.0] and x.grad.tolist() == [42.0, 84.0]
+
+
+def test_stores_keep_gradients_that_are_exchanged_copied_or_printed() -> None:
+    x, z = var(1.0, 2.0), var(3.0, 4.0)
+    grads = (x * 3.0 + z * 5.0).backward()
+    twin = copy.copy(grads)
+    x.grad, z.grad = z.grad, x.grad
+    (x + z).backward()
+    for store in (grads, twin):
+        assert store[x].tolist() == [3.0, 3.0] and store[z].tolist() == [5.0, 5.0]
+    assert x.grad.tolist() == [6.0, 6.0] and z.grad.tolist() == [4.0, 4.0]
+    x.grad = None
+    grads = (x * 3.0).backward()
+    kept = x.grad
+    assert "GradStore" in repr(grads)
+    (x * 3.0).backward()
+    assert kept.tolist() == [6.0, 6.0] and grads[x].tolist() == [3.0, 3.0]
+    layer = mg.nn.Linear(2, 1, bias=False, device="reference")
+    for owner in (layer, mg.optim.SGD(layer.parameters())):
+        owner.zero_grad()
+        grads = layer(mg.ones(1, 2, device="reference")).sum().backward()
+        g = grads[layer.weight]
+        owner.zero_grad(set_to_none=False)
+        assert g.tolist() == grads[layer.weight].tolist() == [[1.0, 1.0]] and layer.weight.grad.tolist() == [[0.0, 0.0]]
+
+
+def test_a_gradient_may_be_a_view_of_another_dtype() -> None:
+    x, memory, z = var(1.0, 2.0), mg.zeros(8, dtype="uint8", device="reference"), var(1.0, 2.0)
+    numbers = mg.zeros(2, dtype="complex64", device="reference")
+    x.grad, z.grad = memory.view(mg.float32), numbers.imag
+    for _ in range(2):
+        (x * 3.0 + z).backward()
+    assert memory.view(mg.float32).tolist() == [6.0, 6.0] and numbers.tolist() == [2j, 2j]
+    mg.optim.SGD([x, z]).zero_grad(set_to_none=False)
+    assert not memory.any().item() and numbers.tolist() == [0j, 0j]
+
+
+def test_a_shallow_copy_has_no_gradient() -> None:
+    x = var(1.0, 2.0)
+    (x * 3.0).backward()
+    twin = copy.copy(x)
+    assert twin.grad is None
+    twin.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0] and twin.grad.tolist() == [1.0, 1.0]
 
 
 def test_gradients_that_cannot_be_written_are_replaced() -> None:

@@ -243,8 +243,18 @@ def test_a_write_into_an_input_of_vmap_is_seen_under_all_names_of_the_memory() -
     assert first.tolist() == [[6.0], [12.0]] and rows.tolist() == x.tolist() == [[6.0, 9.0], [12.0, 15.0]]
 
 
+def parent_and_child(x: Any) -> None:
+    parent = x[:, 1:]
+    child = parent[0]
+    parent.add_(1.0)
+    child.add_(2.0)
+    parent.mul_(3.0)
+    child.sub_(1.0)
+
+
 VIEWS: dict[str, Any] = {
-    "row": lambda x: x[0].add_(1.0), "flat": lambda x: x.view(-1)[1:].mul_(3.0), "more": lambda x: x[None].zero_(),
+    "row": lambda x: x[0].add_(1.0), "more": lambda x: x[None].zero_(),
+    "split": lambda x: x.view(2, 3, 1)[1:].mul_(3.0), "parent and child": lambda x: parent_and_child(x),
     "diagonal": lambda x: x.diagonal().copy_(x[0, :2]), "parts": lambda x: [part.mul_(2.0) for part in x.chunk(2)],
     "view of a view": lambda x: x[1:].T[0].sub_(5.0), "both": lambda x: (x[0].add_(x[1]), x[1].add_(x[0]), x.mul_(3.0)),
     "assigned": lambda x: x[0].__setitem__(1, 7.0), "many": lambda x: [x[k % 2].add_(k) for k in range(130)],
@@ -285,6 +295,24 @@ def test_what_a_view_of_an_input_of_vmap_cannot_do_is_refused() -> None:
         vmap(kept)(x)
     with pytest.raises(GradientError, match=SEEN):
         vmap(lambda x: x[:1].expand(4, 3)[1].add_(1.0))(x)
+
+    def a_copy_is_no_view(x: Any) -> Any:
+        x.view(-1)  # the strides of the batch allow no view
+        kept = x.detach()
+        return grad(lambda w: ((kept * w).sum(), x.add_(10.0))[0])(x * 0.0 + 1.0)
+
+    with pytest.raises(GradientError, match="is an input of a transform"):
+        vmap(a_copy_is_no_view, 1)(x)
+
+    def refused(x: Any) -> Any:
+        with pytest.raises(GradientError, match="cannot write into a Var|" + SEEN):
+            x[0].add_(1.0)
+        with pytest.raises(GradientError, match="cannot write into a Var|" + SEEN):
+            x.add_(1.0)
+        return x * 1.0
+
+    w = mg.Var([[1.0, 2.0], [3.0, 4.0]], device="reference")
+    assert vmap(refused)(w).tolist() == w.tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 
 def test_a_result_of_another_dtype_is_converted_as_outside_a_transform() -> None:

@@ -308,6 +308,74 @@ def test_a_gradient_that_somebody_holds_is_added_to_as_any_other() -> None:
     assert sum(map(len, step.programs.values())) <= 2
 
 
+SHARED: dict[str, Any] = {
+    "other parts": lambda k: (lambda f: (f[:2], f[2:4]))(mg.zeros(4)),
+    "other buffers": lambda k: (mg.zeros(4)[:2], mg.zeros(4)[2:]),
+    "the same": lambda k: (lambda g: (g, g))(mg.zeros(2)),
+    "in turn": lambda k: (lambda f, g: (f[:2], g[2:4] if k % 2 else f[2:4]))(mg.zeros(4), mg.zeros(4)),
+    "stores": lambda k: None,
+    "graphs": lambda k: ((mg.Var([1.0, 2.0]) * 2.0), mg.zeros(2)) if k % 2 else (mg.zeros(2), mg.zeros(2)),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_program_writes_into_the_gradients_of_each_call(name: str) -> None:
+    results = []
+    for wrap in (lambda f: f, mg.jit):
+        p, q, x = mg.Var([1.0, 2.0]), mg.Var([3.0, 4.0]), mg.tensor([10.0, 20.0])
+        step = wrap(lambda x, p=p, q=q: (p * x + q * x * 2.0).sum().backward() and None)
+        p.grad, q.grad = mg.zeros(2), mg.zeros(2)
+        seen: list[Any] = []
+        for k in range(6):
+            if name == "stores":
+                p.grad = q.grad = None
+                grads = (p * 3.0 + q * 5.0).sum().backward()
+                held = [grads[p]] if k % 2 else [p.grad]
+                step(x)
+                seen += [grads[p].tolist(), grads[q].tolist(), held[0].tolist(), p.grad.tolist(), q.grad.tolist()]
+            else:
+                p.grad, q.grad = held = SHARED[name](k)
+                step(x)
+                step(x)
+                seen += [[g.tolist() for g in held], p.grad.tolist(), q.grad.tolist()]
+        results.append(seen)
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("kind", ["view", "part", "whole", "itself", "closure"])
+def test_an_argument_may_be_the_memory_of_a_gradient(kind: str) -> None:
+    results = []
+    for wrap in (lambda f: f, mg.jit):
+        p, x, big = mg.Var([1.0, 2.0]), mg.tensor([10.0, 20.0]), mg.zeros(6)
+        p.grad = big[1:3]
+        step = wrap(lambda x, g, p=p, big=big: ((p * x).sum().backward(), (big if kind == "closure" else g) * 1.0)[1])
+        seen = []
+        for k in range(5):
+            passed = {"view": big[1:3], "part": big[k : k + 2], "whole": big}.get(kind, p.grad)
+            seen += [step(x, passed).tolist(), big.tolist()]
+        other = mg.zeros(6)
+        p.grad = other[1:3]
+        seen += [step(x, other[1:3]).tolist(), big.tolist(), other.tolist()]
+        p.grad = mg.zeros(2)
+        seen += [step(x, p.grad).tolist(), p.grad.tolist()]
+        results.append(seen)
+    assert results[0] == results[1]
+
+
+def test_a_gradient_of_a_store_that_a_program_returns_lasts() -> None:
+    p, x = mg.Var([1.0, 2.0]), mg.tensor([10.0, 20.0])
+
+    @mg.jit
+    def step(x: Any) -> Any:
+        p.grad = None
+        return (p * x).sum().backward()[p]
+
+    for _ in range(4):
+        g = step(x)
+        (p * x).sum().backward()
+        assert g.tolist() == [10.0, 20.0] and p.grad.tolist() == [20.0, 40.0]
+
+
 def test_an_observer_sees_every_call() -> None:
     f = mg.jit(lambda x: x * 2)
     for _ in range(3):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from inspect import signature
 from typing import Any, Self
 
+from minigrad.autodiff.grads import with_zeros
 from minigrad.errors import ArgumentError, DeclarationError, IndexOutOfRange, MinigradError, ShapeError, absent_method
 from minigrad.nn.modules import global_hooks
 from minigrad.nn.modules.global_hooks import (  # noqa: F401 - names of this module in PyTorch
@@ -255,11 +256,13 @@ class Module(Shown, Movable):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Remove the gradients of all parameters, or set them to zero with `set_to_none=False`."""
-        for p in self.parameters():
-            if p._grad is not None:  # a frozen parameter may also have a gradient
-                p._grad = None if set_to_none else p._grad.detach() if p._grad.requires_grad else p._grad
-                if p._grad is not None:
-                    p._grad.zero_()
+        reached = [p for p in self.parameters() if p._grad is not None]  # a frozen one may also have a gradient
+        if set_to_none:
+            for p in reached:
+                p._grad = None
+        else:
+            for g in with_zeros(reached):
+                g.zero_()
 
 
 global_hooks.install(Module)

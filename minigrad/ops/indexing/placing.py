@@ -229,7 +229,7 @@ def index_tuple(indices: Any) -> tuple[tuple[Any, ...], bool]:
     `entries_of` would treat an index tensor without dims as an int and remove the indexed dim.  So such an index gets
     one dim, which broadcasts.
     """
-    named = [slice(None) if x is None else x for x in (indices if isinstance(indices, (tuple, list)) else ())]
+    named = [slice(None) if x is None else x for x in indices]
     single = [isinstance(x, Tensor) and x.ndim == 0 and x.dtype.is_int for x in named]
     sole = any(single) and all(flag or isinstance(x, slice) for flag, x in zip(single, named))
     return tuple([reshape(x, (1,)) if flag else x for flag, x in zip(single, named)]), sole

@@ -22,7 +22,7 @@ from minigrad.core.roles import Size
 from minigrad.core.shape import broadcast_shapes, numel
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint
-from minigrad.errors import MinigradError, ShapeError
+from minigrad.errors import IndexShapeError, MinigradError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.casting import cast
@@ -248,13 +248,13 @@ def columns(dim: int, index: Tensor) -> Gathers:
 
 
 def joint_shape(y: Tensor, indices: Sequence[Tensor]) -> tuple[int, ...]:
-    """Return the shape to which the index tensors broadcast.  Raises ShapeError if they do not broadcast."""
+    """Return the shape to which the index tensors broadcast.  Raises IndexShapeError if they do not broadcast."""
     shape = indices[0].shape
     try:
         for index in indices[1:]:
             shape = broadcast_shapes("index", shape, index.shape)
     except MinigradError:
-        raise ShapeError(
+        raise IndexShapeError(
             f"index: the index tensors for {describe(y)} must broadcast to one shape, got "
             f"{', '.join(map(describe, indices))}; from the right, each size must be equal or 1, so reshape an index"
         ) from None

@@ -20,7 +20,7 @@ from minigrad.core.roles import Choice
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed, elementwise
 from minigrad.declare.rules import Pair, compare, floating, number, promote, refuse, to_float
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, ArgumentTypeError
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.shape.parts import view_as_complex, view_as_real
 from minigrad.runtime.into import copy_result
@@ -89,7 +89,7 @@ def scaled(name, input, other, alpha):
             return other * alpha
     elif takes_factor(alpha, input) or takes_factor(alpha, other):
         return other * alpha
-    raise ArgumentError(
+    raise (ArgumentError if isinstance(alpha, (int, float, complex, np.generic, Tensor)) else ArgumentTypeError)(
         f"{name}: alpha must be a number, and an integer next to operands without floats, and real next to real "
         f"operands, got {describe(alpha)}; multiply other by a tensor instead"
     )

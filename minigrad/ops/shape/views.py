@@ -430,8 +430,8 @@ def strided_view(
             x = x if x.is_contiguous() else x.permute(order)
         elif traced:
             raise GradientError(
-                f"as_strided: inside a transform, the operand must have no gaps, got {describe(x)} with strides "
-                f"{x.strides}; pass x.clone()"
+                "as_strided: inside a transform, the operand must have no gaps and no repeated elements, got "
+                f"{describe(x)} with strides {x.strides}; pass x.clone()"
             )
         else:
             first, _ = x.layout.span()
