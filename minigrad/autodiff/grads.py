@@ -28,36 +28,45 @@ from minigrad.runtime.rebasing import current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
 
-LASTING = "lasting"  # an attribute of gradients that were read from a store
 UNWRITTEN = ConstantStorage, InferenceStorage
 _adding = threading.RLock()  # two threads may add to one `.grad`
 
 
-def lasting(g: Tensor) -> Tensor:
-    """Return a gradient that was read from a store, marked so that later passes do not add to it in place."""
-    g.__dict__[LASTING] = True
-    return g
-
-
 class Stores:
-    """All stores that exist.  A WeakSet would cost five times as much."""
+    """All stores that exist, and the gradients that were read from stores.
+
+    references: weak references to stores; those to stores that have ended are removed at times.
+    lasting: weak references to the gradients that were read, to which passes do not add in place, by their ids.
+    """
 
     def __init__(self) -> None:
-        self._references: list[Callable[[], Any]] = []
-        self._most = 8  # references, before those to stores that have ended are removed
+        self.references: list[Callable[[], Any]] = []
+        self.lasting: dict[int, Any] = {}
+        self._most = 8
 
     def add(self, store: GradStore) -> None:
         """Add a store."""
-        self._references.append(ref(store))
-        if len(self._references) > self._most:
-            with _adding:
-                count = len(self._references)  # another thread may append in the meantime
-                self._references[:count] = [each for each in self._references[:count] if each() is not None]
-                self._most = max(8, 2 * len(self._references))
+        self.references.append(ref(store))  # a WeakSet would take five times as long
+        if len(self.references) > self._most:
+            self.forget()
+            self._most = max(8, 2 * len(self.references))
+
+    def forget(self) -> None:
+        """Remove the references to stores that have ended."""
+        with _adding:
+            count = len(self.references)  # another thread may append in the meantime
+            self.references[:count] = [each for each in self.references[:count] if each() is not None]
+
+    def read(self, g: Tensor) -> Tensor:
+        """Return a gradient that is read from a store."""
+        key = id(g)
+        if key not in self.lasting:
+            self.lasting[key] = ref(g, lambda _: self.lasting.pop(key, None))
+        return g
 
     def keep(self, g: Tensor) -> None:
         """Replace the gradient with the memory of g by a copy in each store, before the memory is written."""
-        for each in tuple(self._references):
+        for each in tuple(self.references):
             if (store := each()) is not None:
                 store.keep(g)
 
@@ -95,14 +104,14 @@ class GradStore:
     def get(self, x: Tensor, default: Any = None) -> Any:
         """Return the gradient of x, or the default."""
         entry = self._grads.get(x.id) if isinstance(x, Tensor) else None
-        return default if entry is None else lasting(entry[1])
+        return default if entry is None else stores.read(entry[1])
 
     def __getitem__(self, x: Tensor) -> Tensor:
         """Return the gradient of x. Raise GradientError, with the reason, if it has none."""
         entry = self._grads.get(x.id) if isinstance(x, Tensor) else None
         if entry is None:
             raise GradientError(f"grads[...]: {self._reason(x)}")
-        return lasting(entry[1])
+        return stores.read(entry[1])
 
     def _reason(self, x: Any) -> str:
         if not isinstance(x, Tensor):
@@ -128,7 +137,7 @@ class GradStore:
 
     def items(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Iterate over pairs of tensor and gradient."""
-        return ((x, lasting(g)) for x, g in self._grads.values())
+        return ((x, stores.read(g)) for x, g in self._grads.values())
 
     def __len__(self) -> int:
         """Return the number of tensors that have gradients."""
@@ -259,9 +268,15 @@ def is_open(x: Any) -> bool:
     return is_sole_holder(x, "_grad") or (not x._grad.layout.may_overlap_itself() and is_writable(x._grad))
 
 
+def are_open(*xs: Any) -> bool:
+    """Return whether passes may add to the memory of the `.grad` of all xs."""
+    stores.forget()
+    return all(map(is_open, xs))
+
+
 def is_writable(g: Tensor) -> bool:
     """Return whether a gradient may be written; stores that contain it receive a copy."""
-    if g.requires_grad or isinstance(g.storage, UNWRITTEN) or LASTING in g.__dict__:
+    if g.requires_grad or isinstance(g.storage, UNWRITTEN) or id(g) in stores.lasting:
         return False
     stores.keep(g)
     return True

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.autodiff.grads import is_open
+from minigrad.autodiff.grads import are_open, stores
 from minigrad.core.storage import Storage
 from minigrad.func.trees import flatten
 from minigrad.jitting.exchange import Exchange
@@ -182,8 +182,14 @@ class Entry(Lines):
             if part and slot in self.recording.versions
         ]
         if written:
-            self.bound |= {"is_open": is_open, "Unrepeatable": Unrepeatable}
-            yield f"if not ({' and '.join(f'is_open({name})' for name in written)}): raise Unrepeatable"
+            self.bound |= {"are_open": are_open, "stores": stores, "Storage": Storage, "Unrepeatable": Unrepeatable}
+            plain = [
+                f"(g := {x}._grad).__class__ is Tensor and g.op is None and g.storage.__class__ is Storage"
+                for x in written
+            ]
+            tests = ["not stores.references", "not stores.lasting", *plain]
+            yield f"if not ({' and '.join(tests)}) and not are_open({', '.join(written)}): raise Unrepeatable"
+            yield "g = None"
 
     @cached_property
     def writes_into_provided(self) -> bool:

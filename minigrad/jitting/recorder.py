@@ -14,7 +14,7 @@ from typing import Any
 
 from minigrad.autodiff.checks import end_of
 from minigrad.autodiff.engine import grad, reachable
-from minigrad.autodiff.grads import LASTING
+from minigrad.autodiff.grads import stores
 from minigrad.backends.registry import used_devices
 from minigrad.core.device import CPU, REFERENCE, default_device, replaced
 from minigrad.core.layout import Layout
@@ -406,7 +406,7 @@ class Recording:
                 self.latest[key] = g = x._grad
                 if g is not None:
                     expect_recorded("grad", g)
-                    if LASTING in g.__dict__:
+                    if id(g) in stores.lasting:
                         self.lasting.add(g.storage.buffer.number)
                 result.append((x, None if g is None else moving.Made(g.storage.buffer.number, g.layout, g.dtype)))
         return tuple(result)

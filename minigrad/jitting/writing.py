@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from minigrad.autodiff.grads import LASTING
+from minigrad.autodiff.grads import stores
 from minigrad.backends.registry import backend_of
 from minigrad.core.code import defined
 from minigrad.core.dtype import uint8
@@ -124,7 +124,8 @@ class Lines:
                 yield from self.tensor(f"{prefix}{k}", g)
                 yield f"{name}._grad = {prefix}{k}"
                 if g.slot in self.recording.lasting:
-                    yield f"{name}._grad.__dict__[{LASTING!r}] = True"
+                    self.bound["stores"] = stores
+                    yield f"stores.read({prefix}{k})"
 
     def tensor(self, name: str, made: Made) -> Iterator[str]:
         """Write the lines that make a tensor on the memory of a slot."""
