@@ -83,7 +83,7 @@ class GradStore:
 
     def __init__(self) -> None:
         self._grads: dict[int, tuple[Tensor, Tensor]] = {}
-        self._places: dict[int, int] | None = None  # the keys of gradients by the ids of their storages
+        self._keys: dict[int, int] | None = None  # the keys of gradients by the ids of their storages
         stores.add(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -91,13 +91,13 @@ class GradStore:
         stores.add(self)
 
     def _put(self, x: Tensor, gradient: Tensor) -> None:
-        self._grads[x.id], self._places = (x, gradient), None
+        self._grads[x.id], self._keys = (x, gradient), None
 
     def keep(self, g: Tensor) -> None:
         """Replace the gradient with the memory of g by a copy, before the memory is written."""
-        if self._places is None:
-            self._places = {id(each.storage): key for key, (_, each) in self._grads.items()}
-        key = self._places.pop(id(g.storage), None)
+        if self._keys is None:
+            self._keys = {id(each.storage): key for key, (_, each) in self._grads.items()}
+        key = self._keys.pop(id(g.storage), None)
         if key is not None and (pair := self._grads[key])[1].storage is g.storage:
             self._grads[key] = pair[0], copied(pair[1], False)
 

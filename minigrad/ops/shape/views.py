@@ -271,20 +271,20 @@ def as_strided(input: Layout, size, stride, storage_offset=0):
     return input.as_strided(size, stride, input.offset + storage_offset)
 
 
-def shared(x: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int) -> Tensor:
+def averaged(x: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int) -> Tensor:
     """Return memory divided by the number of times that a layout shows each element; unchanged if that is at most 1."""
     if not Layout.make(size, stride, storage_offset).may_overlap_itself():
         return x
-    places: Any = storage_offset
+    positions: Any = storage_offset
     for n, step in zip(size, stride, strict=True):
-        places = np.add.outer(places, np.arange(n) * step)
-    return x / x.new_tensor(np.bincount(np.ravel(places), minlength=x.shape[0]).clip(1))
+        positions = np.add.outer(positions, np.arange(n) * step)
+    return x / x.new_tensor(np.bincount(np.ravel(positions), minlength=x.shape[0]).clip(1))
 
 
 @view(
     namespace=(),
-    vjp=(lambda g, **position: _look_again(shared(g, **position), _strided(), tuple(position.items())),),
-    jvp=lambda dinput, *, y_shape, **position: shared(
+    vjp=(lambda g, **position: _look_again(averaged(g, **position), _strided(), tuple(position.items())),),
+    jvp=lambda dinput, *, y_shape, **position: averaged(
         adjoint_of(as_strided, dinput, y_shape, **position), **position
     ),
 )  # fmt: skip
