@@ -87,6 +87,7 @@ class GradStore:
         stores.add(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the gradients of a store that is copied."""
         self.__dict__.update(state)
         stores.add(self)
 

@@ -164,6 +164,8 @@ DIAGONALS = [
          lambda x: x.reshape(-1)[::-1], ops=("clone", "permute", "as_strided", "flip")),
     _row("as_strided-gaps", lambda x: x.clone()[1:, :, ::2].as_strided((3, 2), (4, 20), 22),
          lambda x: x.reshape(-1)[[[22, 42], [26, 46], [30, 50]]], ops=("clone", "index", "spanned", "as_strided")),
+    _row("as_strided-repeated", lambda x: x.clone()[0, 0].expand(3, 4).as_strided((2, 3), (1, 1)),
+         lambda x: x.reshape(-1)[[[0, 1, 2], [1, 2, 3]]], ops=("clone", "index", "expand", "spanned", "as_strided")),
 ]  # fmt: skip
 
 COPIES = [
