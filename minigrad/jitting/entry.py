@@ -175,7 +175,10 @@ class Entry(Lines):
             yield f"if ({' or '.join(tests)}) and not apart(fixed, {', '.join(passed)}): raise Unrepeatable"
 
     def gradient_test(self) -> Iterator[str]:
-        """Write the test that the memory of each `.grad` to which the program adds may be written."""
+        """Write the test that each `.grad` to which the program adds may be written, and shares no memory.
+
+        A gradient that shared memory at the recording has no name of its own, so `fits` compares it.
+        """
         written = [
             self.holder(x, f"p{k}")
             for k, (slot, (x, part)) in enumerate(self.recording.holders.items())
@@ -189,7 +192,21 @@ class Entry(Lines):
             ]
             tests = ["not stores.references", "not stores.lasting", *plain]
             yield f"if not ({' and '.join(tests)}) and not are_open({', '.join(written)}): raise Unrepeatable"
-            yield "g = None"
+            yield from self.separation_test()
+            yield "g = memories = None  # an allocator keeps only memory that nothing else refers to"
+
+    def separation_test(self) -> Iterator[str]:
+        """Write the test that the gradients in use share memory neither with each other nor with other tensors."""
+        used = [self.names[slot] for slot in self.tape.arguments if slot in self.names]
+        memories = [self.replaceable[name] for name in used if name in self.replaceable]
+        twins = {twin.buffer.number: real for real, twin in self.recording.storages.items()}
+        holders = self.recording.holders
+        self.bound["others"] = {twins[slot] for slot in self.provided if slot in holders and not holders[slot][1]}
+        tests = [f"len(memories) < {len(memories)}", "not memories.isdisjoint(others)"]
+        tests += [f"{self.names[slot]} in memories" for slot in self.provided if slot not in holders]
+        if memories:
+            yield f"memories = {{{', '.join(memories)}}}"
+            yield f"if {' or '.join(tests)}: raise Unrepeatable"
 
     @cached_property
     def writes_into_provided(self) -> bool:

@@ -312,6 +312,7 @@ SHARED: dict[str, Any] = {
     "other parts": lambda k: (lambda f: (f[:2], f[2:4]))(mg.zeros(4)),
     "other buffers": lambda k: (mg.zeros(4)[:2], mg.zeros(4)[2:]),
     "the same": lambda k: (lambda g: (g, g))(mg.zeros(2)),
+    "the same at last": lambda k: (mg.zeros(2),) * 2 if k > 3 else (mg.zeros(2), mg.zeros(2)),
     "in turn": lambda k: (lambda f, g: (f[:2], g[2:4] if k % 2 else f[2:4]))(mg.zeros(4), mg.zeros(4)),
     "stores": lambda k: None,
     "graphs": lambda k: ((mg.Var([1.0, 2.0]) * 2.0), mg.zeros(2)) if k % 2 else (mg.zeros(2), mg.zeros(2)),
