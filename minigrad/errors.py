@@ -55,7 +55,7 @@ class DTypeError(MinigradError, TypeError):
     """Raised for a dtype that is unknown, not supported by the op, or unable to represent a number."""
 
 
-class MissingDTypeError(DTypeError, NotImplementedError):
+class UnsupportedDTypeError(DTypeError, NotImplementedError):
     """Raised for an operand whose dtype the op does not support."""
 
 

@@ -27,9 +27,9 @@ from minigrad.errors import (
     IndexOutOfRange,
     IndexShapeError,
     MinigradError,
-    MissingDTypeError,
     ShapeError,
     StorageError,
+    UnsupportedDTypeError,
 )
 
 BUILTIN: dict[type[MinigradError], type[Exception]] = {
@@ -521,7 +521,7 @@ def test_a_wrong_call_explains_itself_and_changes_nothing(row: Row, o: SimpleNam
         call(o)
     made = mg.memory_stats().allocations - allocations
     error, message = caught.value, str(caught.value)
-    narrower = {ArgumentError: ArgumentTypeError, DTypeError: MissingDTypeError}
+    narrower = {ArgumentError: ArgumentTypeError, DTypeError: UnsupportedDTypeError}
     exact = (kind, narrower.get(kind, kind))
     assert type(error) in exact and isinstance(error, BUILTIN[kind]), repr(error)
     assert [word for word in words(parts) if word not in message] == [], message

@@ -58,7 +58,7 @@ class Stores:
             self.references[:count] = [each for each in self.references[:count] if each() is not None]
 
     def read(self, g: Tensor) -> Tensor:
-        """Return a gradient that is read from a store."""
+        """Return a gradient that is read from a store; later passes replace it as `.grad` instead of adding to it."""
         key = id(g)
         if key not in self.lasting:
             self.lasting[key] = ref(g, lambda _: self.lasting.pop(key, None))
@@ -283,7 +283,7 @@ def is_writable(g: Tensor) -> bool:
     return True
 
 
-def with_zeros(xs: Iterable[Any]) -> list[Tensor]:
+def gradients_to_zero(xs: Iterable[Any]) -> list[Tensor]:
     """Return the gradients of leaves that are to be filled with zeros; others are replaced by zeros.
 
     A gradient with a graph, as a backward pass with create_graph=True makes it, is detached first.

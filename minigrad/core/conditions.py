@@ -18,8 +18,8 @@ from minigrad.errors import (
     IndexDTypeError,
     IndexShapeError,
     MinigradError,
-    MissingDTypeError,
     ShapeError,
+    UnsupportedDTypeError,
     shortened,
 )
 
@@ -83,29 +83,34 @@ def Ndim(*counts: int, least: int = 0, most: int = 64, advice: str = "", layout:
 
 
 FLOAT = "have a floating dtype"
-Floating = Condition(MissingDTypeError, FLOAT, "convert it with .to(mg.float32)", lambda x, _: x.dtype.is_float)
+Floating = Condition(UnsupportedDTypeError, FLOAT, "convert it with .to(mg.float32)", lambda x, _: x.dtype.is_float)
 Inexact = Condition(
-    MissingDTypeError, "have a floating or complex dtype", "convert it with .to(mg.float32)",
+    UnsupportedDTypeError, "have a floating or complex dtype", "convert it with .to(mg.float32)",
     lambda x, _: x.dtype.is_inexact,
 )  # fmt: skip
-Integral = Condition(MissingDTypeError, "have an integer dtype", "convert it with .long()", lambda x, _: x.dtype.is_int)
+Integral = Condition(
+    UnsupportedDTypeError, "have an integer dtype", "convert it with .long()", lambda x, _: x.dtype.is_int
+)
 IndexDType = Integral.but(error=IndexDTypeError)
 Numeric = Condition(
-    MissingDTypeError, "contain numbers, not bool", "convert it with .to(mg.int64)", lambda x, _: x.dtype.kind != "bool"
+    UnsupportedDTypeError,
+    "contain numbers, not bool",
+    "convert it with .to(mg.int64)",
+    lambda x, _: x.dtype.kind != "bool",
 )
 Wide = Condition(
-    MissingDTypeError, "expected float32 or float64", "convert with .to(mg.float32)",
+    UnsupportedDTypeError, "expected float32 or float64", "convert with .to(mg.float32)",
     lambda x, _: x.dtype.is_float and x.dtype.itemsize >= 4,
 )  # fmt: skip
 Complex = Condition(
-    MissingDTypeError, "have a complex dtype", "convert it with .to(mg.complex64)", lambda x, _: x.dtype.is_complex
+    UnsupportedDTypeError, "have a complex dtype", "convert it with .to(mg.complex64)", lambda x, _: x.dtype.is_complex
 )
-Real = Condition(MissingDTypeError, "be real", "pass input.real", lambda x, _: not x.dtype.is_complex)
+Real = Condition(UnsupportedDTypeError, "be real", "pass input.real", lambda x, _: not x.dtype.is_complex)
 NotHalf = Condition(
-    MissingDTypeError, "expected float32, float64, complex or integers", "convert with .to(mg.float32)",
+    UnsupportedDTypeError, "expected float32, float64, complex or integers", "convert with .to(mg.float32)",
     lambda x, _: not x.dtype.is_float or x.dtype.itemsize >= 4,
 )  # fmt: skip
-Boolean = Condition(MissingDTypeError, "be bool", "compare first, as in x > 0", lambda x, _: x.dtype.kind == "bool")
+Boolean = Condition(UnsupportedDTypeError, "be bool", "compare first, as in x > 0", lambda x, _: x.dtype.kind == "bool")
 
 
 @lru_cache(64)

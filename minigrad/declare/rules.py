@@ -21,7 +21,7 @@ from minigrad.core.forward import joint as joint
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.declare.names import listed
-from minigrad.errors import MissingDTypeError, ShapeError
+from minigrad.errors import ShapeError, UnsupportedDTypeError
 
 Pair = tuple[np.dtype[Any], DType]
 
@@ -31,9 +31,9 @@ def common(specs: Sequence[Spec]) -> DType:
     return promote_all([(spec.dtype, spec.layout.ndim) for spec in specs])
 
 
-def refuse(op: Op, specs: Sequence[Spec], right: str) -> MissingDTypeError:
+def refuse(op: Op, specs: Sequence[Spec], right: str) -> UnsupportedDTypeError:
     """Return the error of a dtype rule; `right` is the end of its message, which states the requirement."""
-    return MissingDTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; {right}")
+    return UnsupportedDTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; {right}")
 
 
 def checked_dtype(conditions: Sequence[tuple[str, Condition]], dtype: Callable[..., Any]) -> Callable[..., Any]:

@@ -165,8 +165,7 @@ class Entry(Lines):
             return
         if not self.writes_into_provided:
             return
-        twins = {twin.buffer.number: real for real, twin in self.recording.storages.items()}
-        fixed = [twins[slot] for slot in self.provided if slot in self.recording.holders]
+        fixed = [self.real[slot] for slot in self.provided if slot in self.recording.holders]
         passed = [self.names[slot] for slot in self.provided if slot not in self.recording.holders]
         self.bound |= {"apart": apart, "fixed": fixed, "Unrepeatable": Unrepeatable}
         tests = [f"{name}.allocator is None" for name in passed]
@@ -199,14 +198,18 @@ class Entry(Lines):
         """Write the test that the gradients in use share memory neither with each other nor with other tensors."""
         used = [self.names[slot] for slot in self.tape.arguments if slot in self.names]
         memories = [self.replaceable[name] for name in used if name in self.replaceable]
-        twins = {twin.buffer.number: real for real, twin in self.recording.storages.items()}
         holders = self.recording.holders
-        self.bound["others"] = {twins[slot] for slot in self.provided if slot in holders and not holders[slot][1]}
+        self.bound["others"] = {self.real[slot] for slot in self.provided if slot in holders and not holders[slot][1]}
         tests = [f"len(memories) < {len(memories)}", "not memories.isdisjoint(others)"]
         tests += [f"{self.names[slot]} in memories" for slot in self.provided if slot not in holders]
         if memories:
             yield f"memories = {{{', '.join(memories)}}}"
             yield f"if {' or '.join(tests)}: raise Unrepeatable"
+
+    @cached_property
+    def real(self) -> dict[int, Storage]:
+        """The real storage of each slot of memory that existed before the recording."""
+        return {twin.buffer.number: real for real, twin in self.recording.storages.items()}
 
     @cached_property
     def writes_into_provided(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, ClassVar
 
-from minigrad.autodiff.grads import with_zeros
+from minigrad.autodiff.grads import gradients_to_zero
 from minigrad.errors import ArgumentError, DTypeError, absent_method, warn
 from minigrad.optim import lists
 from minigrad.optim.states import loaded, packed
@@ -179,7 +179,7 @@ class Optimizer:
             return
         reached = [p for p in self.parameters() if p.grad is not None]
         leaves = [p for p in reached if hasattr(p, "_grad")]
-        lists.zero_([*with_zeros(leaves), *[p.grad.detach() for p in reached if not hasattr(p, "_grad")]])
+        lists.zero_([*gradients_to_zero(leaves), *[p.grad.detach() for p in reached if not hasattr(p, "_grad")]])
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take a step; a subclass overrides this method."""

@@ -19,7 +19,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op, ScalarFn, Spec
 from minigrad.core.reducer import Reducer
 from minigrad.core.requests import Elementwise
-from minigrad.errors import DeclarationError, DTypeError, MinigradError, MissingDTypeError
+from minigrad.errors import DeclarationError, DTypeError, MinigradError, UnsupportedDTypeError
 from minigrad.kernels.rendering import complex_results
 
 
@@ -29,7 +29,7 @@ def dtypes_of(op: Op, specs: tuple[Spec, ...], params: Any) -> Any:
     Raises DTypeError, with the op and the operands, for incompatible dtypes.
     """
     if not op.complex and any(spec.dtype.is_complex for spec in specs):
-        raise MissingDTypeError(
+        raise UnsupportedDTypeError(
             f"{op.label}: got {', '.join(map(repr, specs))}; expected real operands, because this op is not defined "
             "for complex numbers; pass x.abs(), x.real or x.imag"
         )

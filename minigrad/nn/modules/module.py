@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from inspect import signature
 from typing import Any, Self
 
-from minigrad.autodiff.grads import with_zeros
+from minigrad.autodiff.grads import gradients_to_zero
 from minigrad.errors import ArgumentError, DeclarationError, IndexOutOfRange, MinigradError, ShapeError, absent_method
 from minigrad.nn.modules import global_hooks
 from minigrad.nn.modules.global_hooks import (  # noqa: F401 - names of this module in PyTorch
@@ -261,7 +261,7 @@ class Module(Shown, Movable):
             for p in reached:
                 p._grad = None
         else:
-            for g in with_zeros(reached):
+            for g in gradients_to_zero(reached):
                 g.zero_()
 
 

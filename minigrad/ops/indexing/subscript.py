@@ -42,7 +42,7 @@ def get_item(x: Tensor, index: Any) -> Tensor:
     Several index tensors broadcast, and together select elements or slices, as in PyTorch.  True and False add a new
     dim of length 1 or 0.
     Raises IndexOutOfRange for too many indices or a position outside its dim, IndexDTypeError for an index of another
-    type, IndexShapeError for a mask of another shape, ShapeError for index tensors that do not broadcast.
+    type, IndexShapeError for a mask of another shape and for index tensors that do not broadcast.
     """
     if x.__class__ in DIRECT:
         indices: list[Tensor] = []

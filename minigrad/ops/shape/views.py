@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any
 
-import numpy as np
-
 from minigrad.core import roles
 from minigrad.core.conditions import Ndim
 from minigrad.core.layout import Layout
@@ -275,10 +273,8 @@ def averaged(x: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_
     """Return memory divided by the number of times that a layout shows each element; unchanged if that is at most 1."""
     if not Layout.make(size, stride, storage_offset).may_overlap_itself():
         return x
-    positions: Any = storage_offset
-    for n, step in zip(size, stride, strict=True):
-        positions = np.add.outer(positions, np.arange(n) * step)
-    return x / x.new_tensor(np.bincount(np.ravel(positions), minlength=x.shape[0]).clip(1))
+    position = {"size": size, "stride": stride, "storage_offset": storage_offset}
+    return x / adjoint_of(as_strided, x.new_ones(size), x.shape, **position).clamp(min=1)
 
 
 @view(
