@@ -54,6 +54,11 @@ def beside(operands: Sequence[Any]) -> str:
     return f" for {x.dtype}{x.shape}" if hasattr(x, "shape") and hasattr(x, "dtype") else ""
 
 
+def shown(value: Any) -> str:
+    """Return the repr of a value for messages, or the dtype and shape of a tensor or an array."""
+    return f"{value.dtype}{value.shape}" if getattr(value, "shape", ()) and hasattr(value, "dtype") else repr(value)
+
+
 def _dim(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
     # A scalar counts as a row of one element, as in PyTorch: it has dims 0 and -1.
     return normalize_dim(value, operands[0].ndim or 1, op, operands[0])
@@ -107,7 +112,7 @@ def read_scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int 
     if isinstance(plain, (bool, int, float)):
         return plain
     raise ArgumentTypeError(
-        f"{op}: {name}{beside(operands)} must be a number, got {type(value).__name__} {value!r}; convert it with "
+        f"{op}: {name}{beside(operands)} must be a number, got {type(value).__name__} {shown(value)}; convert it with "
         "float() or .item()",
         value=value,
     )
@@ -143,7 +148,7 @@ def _flag(value: Any, op: str, name: str, operands: Sequence[Any]) -> bool:
     if isinstance(value, (bool, int, np.bool_, np.integer)) and value in (0, 1):
         return bool(value)
     raise ArgumentTypeError(
-        f"{op}: {name}{beside(operands)} must be True or False, got {value!r}; pass {name}=True, for example",
+        f"{op}: {name}{beside(operands)} must be True or False, got {shown(value)}; pass {name}=True, for example",
         value=value,
     )
 
@@ -184,7 +189,7 @@ def Choice(*words: Any, advice: str = "") -> Limited:
             if value is word or value == word:
                 return word
         raise (ArgumentError if isinstance(value, types) else ArgumentTypeError)(
-            f"{op}: {name} must be {sentence(map(repr, valid), 'or')}, got {value!r}{beside(operands)}; "
+            f"{op}: {name} must be {sentence(map(repr, valid), 'or')}, got {shown(value)}{beside(operands)}; "
             f"{advice or f'pass {name}={example!r}, for example'}", value=value,
         )  # fmt: skip
 

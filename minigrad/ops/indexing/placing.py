@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad.core.conditions import IndexDType, Integral, Like, Ndim, expect_same, expect_shape
 from minigrad.core.dtype import int64
-from minigrad.core.roles import Dim, Flag, OneDim, Scalar, Size
+from minigrad.core.roles import Dim, Flag, OneDim, Scalar, Size, shown
 from minigrad.core.shape import as_int, as_shape, broadcast_shapes
 from minigrad.declare.decorators import composed
 from minigrad.errors import (
@@ -162,7 +162,9 @@ def src_or_value(src: Any, value: Any) -> Any:
 def scatter_fault(input: Tensor, index: Tensor, src: Tensor, reduce: Any) -> MinigradError:
     """Return the error for the first fault of the arguments of `scatter`."""
     if reduce not in (None, *REDUCES):
-        got = f"reduce must be None, 'add' or 'multiply', got {reduce!r}; write scatter_reduce for other reductions"
+        got = (
+            f"reduce must be None, 'add' or 'multiply', got {shown(reduce)}; write scatter_reduce for other reductions"
+        )
         return (ArgumentError if isinstance(reduce, str) else ArgumentTypeError)(f"scatter: {got}")
     if not index.dtype.is_int:
         got = f"index must have an integer dtype, got {describe(index)}; convert it with .long()"
@@ -172,11 +174,11 @@ def scatter_fault(input: Tensor, index: Tensor, src: Tensor, reduce: Any) -> Min
             f"src must have the dtype of input {describe(input)}, got {describe(src)}; convert it with .to(input.dtype)"
         )
         return DTypeError(f"scatter: {got}")
-    shown = f"got input {describe(input)}, index {describe(index)} and src {describe(src)}"
+    named = f"got input {describe(input)}, index {describe(index)} and src {describe(src)}"
     if not max(input.ndim, 1) == max(index.ndim, 1) == src.ndim:
-        return ShapeError(f"scatter: index must have as many dims as input and src, {shown}; reshape index or src")
+        return ShapeError(f"scatter: index must have as many dims as input and src, {named}; reshape index or src")
     return ShapeError(
-        f"scatter: index must not be longer than src along any dim, nor than input except along dim, {shown}; slice "
+        f"scatter: index must not be longer than src along any dim, nor than input except along dim, {named}; slice "
         "index"
     )
 

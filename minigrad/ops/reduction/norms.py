@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.conditions import expect_elements
-from minigrad.core.roles import Dims, Flag
+from minigrad.core.roles import Dims, Flag, shown
 from minigrad.declare.decorators import composed, reduction
 from minigrad.declare.forms import as_float, expect_agreement
 from minigrad.declare.rules import accumulate
@@ -60,7 +60,7 @@ def read_order(x: Tensor, p: Any) -> float:
     wrong = isinstance(p, bool) or not isinstance(p, (int, float, np.number))
     if wrong or math.isnan(p):
         raise (ArgumentTypeError if wrong else ArgumentError)(
-            f"norm: p of {describe(x)} must be a number, 'fro' or 'nuc', got {p!r}; pass p=2, for example"
+            f"norm: p of {describe(x)} must be a number, 'fro' or 'nuc', got {shown(p)}; pass p=2, for example"
         )
     return float(p)
 
