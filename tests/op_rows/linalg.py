@@ -9,7 +9,7 @@ import numpy as np
 import minigrad as mg
 from minigrad.nn import functional
 from minigrad.ops.linalg import products as linalg
-from minigrad.ops.linalg.spectra import eigenvalues_of
+from minigrad.ops.linalg.spectra import eigenvalues_of, singular_values_of
 from minigrad.ops.linalg.systems import cofactors
 
 from .row import ALL, FLOATS, NUMBERS, Row
@@ -122,7 +122,9 @@ FACTORED = [
     *[_factored(f"svd-full-{kind}-{k}", lambda x, k=k: mg.linalg.svd(x)[k].narrow(-1 if k == 0 else -2, 0, 2) ** 2,
                 lambda x, k=k: np.linalg.svd(x, False)[k] ** 2, "svd", shapes=(shape,))
       for kind, shape in (("tall", (4, 2)), ("wide", (2, 4))) for k in (0, 2)],
-    _factored("svdvals", mg.linalg.svdvals, lambda x: np.linalg.svd(x, compute_uv=False), "svd", shapes=((3, 2),)),
+    *[_factored(name, values, lambda x: np.linalg.svd(x, compute_uv=False), op, shapes=((3, 2),))
+      for name, values, op in (("svdvals", mg.linalg.svdvals, "svd"),
+                               ("singular_values", singular_values_of, "svdvals"))],
     *[_factored(f"pinv-{kind}", mg.linalg.pinv, np.linalg.pinv, "pinv", shapes=(shape,))
       for kind, shape in (("square", (2, 3, 3)), ("tall", (4, 2)), ("wide", (2, 4)))],
     _factored("matrix_rank", lambda x: mg.linalg.matrix_rank(x), np.linalg.matrix_rank, shapes=((3, 2),),

@@ -18,7 +18,7 @@ from minigrad.core.dtype import float64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.linalg.spectra import eigenvalues_of
+from minigrad.ops.linalg.spectra import eigenvalues_of, singular_values_of
 from minigrad.testing import gradcheck
 
 linalg = mg.linalg
@@ -148,7 +148,7 @@ def test_derivatives_of_singular_values_and_vectors(part: int, shape: tuple[int,
 
 @pytest.mark.parametrize("call", [
     lambda a: linalg.eigh(a + a.mT)[1] ** 2, lambda a: linalg.eigvalsh(a + a.mT), linalg.pinv, linalg.cond,
-    lambda a: eigenvalues_of(a + a.mT),
+    lambda a: eigenvalues_of(a + a.mT), singular_values_of,
     lambda a: linalg.pinv(a[:, :2]), lambda a: linalg.pinv(a[:2]), lambda a: linalg.pinv(a[:, :1] @ a[:1]),
     lambda a: linalg.lstsq(a[:, :2], a[:, 2:])[0], lambda a: linalg.lstsq(a[:, :2], a[:, 2:], driver="gels")[1],
     lambda a: linalg.matrix_norm(a, "nuc"),
@@ -237,3 +237,30 @@ def test_eigenvalues_without_eigenvectors_are_the_same() -> None:
             with mg.no_grad():
                 found = linalg.eigvalsh(x)
             np.testing.assert_allclose(found.numpy(), linalg.eigh(x).eigenvalues.numpy(), rtol=1e-12, atol=1e-13)
+
+
+def test_singular_values_without_vectors_are_those_of_numpy() -> None:
+    rng = np.random.default_rng(0)
+    for shape in ((5, 5), (2, 3, 9, 17), (17, 9), (65, 33), (5, 70)):  # of two diagonals; one and several groups of 32
+        for part in (rng.normal(size=shape), rng.normal(size=shape) + 1j * rng.normal(size=shape)):
+            for whole in (part, part[..., :1] @ part[..., :1, :], np.where(rng.uniform(size=shape) < 0.8, 0, part)):
+                for x in (mg.tensor(whole), mg.tensor(whole.swapaxes(-1, -2).copy()).mT):
+                    want = np.linalg.svd(whole, compute_uv=False)
+                    np.testing.assert_allclose(linalg.svdvals(x).numpy(), want, rtol=0, atol=1e-14 * want.max())
+
+
+def test_singular_values_of_a_diagonal_are_exact_at_every_scale() -> None:
+    for scale in (1e-300, 1.0, 1e307):
+        sizes = np.array([3.0, 0.1, 1.0, 0.0, 1e-5, 1 / 3]) * scale
+        values = linalg.svdvals(mg.tensor(np.diag(sizes * [1, -1, 1, 1, -1, 1]))).numpy()
+        assert values.tolist() == sorted(sizes.tolist(), reverse=True)
+    assert linalg.svdvals(mg.zeros(6, 6, dtype=mg.float64)).tolist() == [0.0] * 6
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_singular_values_of_a_matrix_that_is_not_finite_are_refused(device: str) -> None:
+    for n in (2, 6):
+        a = np.stack([np.eye(n), np.eye(n)])
+        a[1, 1, 0] = math.nan
+        with pytest.raises(ArgumentError, match=r"^svdvals: the matrix \[1\] of the batch .* contains nan or inf"):
+            linalg.svdvals(tensor(a, device))

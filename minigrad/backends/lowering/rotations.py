@@ -195,18 +195,25 @@ def svd(steps: Steps, request: SVD) -> None:
     is transposed first.
     Source: Drmac and Veselic, "New fast and accurate Jacobi SVD algorithm I" (2008), without its permutations.
     """
-    (u, s, vh), (a,) = steps.outs, steps.operands
-    d = len(a.shape) - 2
-    if a.shape[d] < a.shape[d + 1]:
-        u, a, vh = vh.transposed, a.transposed, u.transposed
-    (m, n), p, batch = a.shape[d:], u.shape[-1], a.shape[:d]
+    (a,), d = steps.operands, len(steps.operands[0].shape) - 2
+    is_wide = a.shape[d] < a.shape[d + 1]
+    a = a.transposed if is_wide else a
+    (m, n), batch = a.shape[d:], a.shape[:d]
+    u, s, vh = steps.outs if request.vectors else 3 * steps.outs
+    if request.vectors and is_wide:
+        u, vh = vh.transposed, u.transposed
+    p = u.shape[-1] if request.vectors else n
     q, r = steps.work((*batch, m, p), a.dtype), steps.work((*batch, p, n), a.dtype)
     steps.ask(QR(), (q, r), a)
-    steps.copy(u, q)
+    if request.vectors:
+        steps.copy(u, q)
     if not a.layout.numel:
         return
-    j, y, left, q2, r2 = (steps.work((*batch, rows, n), a.dtype) for rows in (n, n, m, n, n))
+    j, y = steps.work((*batch, n, n), a.dtype), steps.work((*batch, n, n), a.dtype)
     steps.ask(TurnRows(), (j, y, s), r.at(d, 0, n))
+    if not request.vectors:
+        return
+    left, q2, r2 = (steps.work((*batch, rows, n), a.dtype) for rows in (m, n, n))
     steps.ask(QR(), (q2, r2), y.transposed)
     signs = r2.seen(r2.layout.diagonal(0, d, d + 1).unsqueeze(d + 1))
     steps.each(F.SIGNED, vh, q2.transposed, signs)

@@ -332,10 +332,29 @@ def svd(A: Tensor, full_matrices: Flag = True, *, driver: Any = None) -> Any:
     return SVD_RESULT._make(singular(A, full=full_matrices))
 
 
-@composed()
+@kernel(
+    dtype=lambda op, specs: with_real(op, specs)[0], shape=lambda op, A: svd_shapes(op, A, full=False)[1],
+    name="svdvals", namespace=(),
+    vjp=(lambda g, A: svd_gradient(None, g, None, *singular(A, full=False)),),
+    jvp=lambda dA, A: svd_tangent(dA, *singular(A, full=False))[1],
+    batch="front", complex=True,
+)  # fmt: skip
+def singular_values_of(steps, values, A: Tensor):
+    """Return the singular values in descending order.
+
+    Gradient: that of `singular`, which its rule computes.
+    """
+    steps.ask(requests.SVD(vectors=False), steps.outs, *steps.operands)
+    sentence = UNFOUND.format("singular values")
+    return refusing(steps, "svdvals", steps.outs[0], NOT_FINITE, lambda x: ~np.isfinite(x), sentence)
+
+
+@composed(of=singular_values_of)
 def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
     """Return the singular values of matrices in descending order; see `svd`.
 
     Gradient: U diag(g) Vh with the singular vectors U and Vh, also for equal singular values.
     """
-    return singular(A, full=False).S
+    if is_grad_enabled() and A.requires_grad:  # the backward pass needs the singular vectors
+        return singular(A, full=False).S
+    return singular_values_of(A)
