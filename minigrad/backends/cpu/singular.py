@@ -4,10 +4,10 @@ Householder reflections of rows and columns in turn reduce a matrix to two diago
 The pass that applies the reflections of a step also computes the products with the next reflection, four rows at a
 time, so each step reads the rest of the matrix twice and writes it once.
 
-A singular value is the largest number below which there are not more of them than there may be; a task halves the
-intervals of LANES numbers together, until they are neighbours in the dtype.  The numbers of values below x are the
-signs of a triangular factorization of B.T B - x^2 (`count_below`), whose errors are relative errors of the elements of
-B.  So small values of two diagonals are computed as exactly as large ones, and those of a diagonal matrix exactly.
+Value k in ascending order is the largest number x with at most k values below it.  A task bisects the intervals of
+LANES values together, until their ends are neighbours in the dtype.  The number of values below x is the number of
+negative pivots of B.T B - x^2 (`count_below`); rounding errors of these correspond to relative errors of the elements
+of B.  So small values of two diagonals are as exact as large ones, and those of a diagonal matrix have no error.
 
 Sources: Golub and Van Loan, Matrix Computations, 4th edition, section 5.4.8; Dongarra, Hammarling and Sorensen, "Block
 reduction of matrices to condensed forms" (1989), for delayed changes; Fernando, "Accurately counting singular values of
@@ -190,7 +190,7 @@ def count_below(values, n, squares, rests, counts):  # type: ignore[no-untyped-d
 def counted(in_0, out, N):  # type: ignore[no-untyped-def]
     """Write the singular values of two diagonals in descending order; a task is one of the `parts` of a matrix.
 
-    The bits of positive numbers have the order of the numbers, so intervals of bits are halved.  Only every STEP-th
+    The bits of positive numbers have the order of the numbers, so intervals of bits are bisected.  Only every STEP-th
     float64 is a number of the dtype.
     """
     n = N.n
