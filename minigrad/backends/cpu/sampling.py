@@ -1,9 +1,9 @@
 """Sampling by grids on the CPU: a block of positions becomes taps (indices and weights) for all lines.
 
-A tap is one of the four pixels around a position, or the only pixel if the nearest one is read.  `F` is the scalar
-function of (position, size, corners, beyond), and `G` is g times its derivative.  `LINES` channels are
-computed together, so that the taps are read once for them.  An index of -1 means that there is no pixel; a tap with a
-weight of nan has pixel 0.  All operands are dense.
+A tap is one of the four pixels around a position, or the only one (`TAPS` is 1) if the nearest is read.  `F` is the
+scalar function of (position, size, corners, beyond), and `G` is g times its derivative.  `LINES` channels are computed
+together, so that the taps are read once for them.  An index of -1 means that there is no pixel; a tap with a weight of
+nan has pixel 0.  All operands are dense.
 """
 
 # ruff: noqa: B007, F821, F841
@@ -24,7 +24,6 @@ from minigrad.kernels.pasting import Part
 
 BLOCK = 256  # number of positions per block, whose taps fit the first-level cache
 LINES = 8  # number of channels that are computed together
-TAPS = 4
 
 
 def locate_all(points, m, size, beyond, corners, coordinates):  # type: ignore[no-untyped-def]
@@ -33,11 +32,8 @@ def locate_all(points, m, size, beyond, corners, coordinates):  # type: ignore[n
         coordinates[o] = F(LOAD_1(points[2 * o]), size, corners, beyond)
 
 
-def make_taps(columns, rows, m, height, width, near, index, weight):  # type: ignore[no-untyped-def]
-    """Write the taps of m positions: the taps of corner q begin at q * BLOCK.
-
-    If the nearest pixel is read, only corner 0 has taps.
-    """
+def make_taps(columns, rows, m, height, width, index, weight):  # type: ignore[no-untyped-def]
+    """Write the taps of m positions: the taps of corner q begin at q * BLOCK."""
     for q in range(TAPS):
         lower, farther = q // 2, q % 2
         names = index[q * BLOCK : q * BLOCK + m]
@@ -48,10 +44,10 @@ def make_taps(columns, rows, m, height, width, near, index, weight):  # type: ig
             right = T(columns[o] - left)
             below = T(rows[o] - top)
             w = T((below if lower else T(T(1) - below)) * (right if farther else T(T(1) - right)))
-            j = T(np.rint(columns[o])) if near else T(left + T(farther))
-            i = T(np.rint(rows[o])) if near else T(top + T(lower))
-            w = T(T(q == 0) if near else w)
-            inside = (i >= T(0)) & (i < T(height)) & (j >= T(0)) & (j < T(width)) & (T(q) * T(near) == T(0))
+            j = T(np.rint(columns[o])) if TAPS == 1 else T(left + T(farther))
+            i = T(np.rint(rows[o])) if TAPS == 1 else T(top + T(lower))
+            w = T(1) if TAPS == 1 else w
+            inside = (i >= T(0)) & (i < T(height)) & (j >= T(0)) & (j < T(width))
             ii = np.int64(np.int32(i if inside else T(0)))
             jj = np.int64(np.int32(j if inside else T(0)))
             names[o] = ii * width + jj if inside else np.int64(0 if w != w else -1)
@@ -60,8 +56,8 @@ def make_taps(columns, rows, m, height, width, near, index, weight):  # type: ig
 
 def workspaces():  # type: ignore[no-untyped-def]
     """Allocate memory for the positions and the taps of a block."""
-    index = workspace(4 * BLOCK, np.int64)
-    weight = workspace(4 * BLOCK, T)
+    index = workspace(TAPS * BLOCK, np.int64)
+    weight = workspace(TAPS * BLOCK, T)
     columns = workspace(BLOCK, T)
     rows = workspace(BLOCK, T)
     corners = T(N.corners)
@@ -165,7 +161,7 @@ COMMON = {"WORKSPACES": (Part(workspaces),)}
 
 
 @loop(
-    Fields("lines part parts height width count near beyond corners back a grid out"), loads=2, words=COMMON,
+    Fields("lines part parts height width count beyond corners back a grid out"), loads=2, words=COMMON,
     helpers=(locate_all, make_taps, gather_lines, gather_line, scatter_lines, scatter_line),
 )  # fmt: skip
 def grid_sample(a, grid, out, N):  # type: ignore[no-untyped-def]
@@ -189,7 +185,7 @@ def grid_sample(a, grid, out, N):  # type: ignore[no-untyped-def]
             at = N.grid + 2 * (n * count + start)
             locate_all(grid[at:], m, T(N.width), beyond, corners, columns)
             locate_all(grid[at + 1 :], m, T(N.height), beyond, corners, rows)
-            make_taps(columns, rows, m, N.height, N.width, N.near, index, weight)
+            make_taps(columns, rows, m, N.height, N.width, index, weight)
             whole = low + (high - low) // LINES * LINES
             if N.back:
                 for c in range(low, whole, LINES):
@@ -224,7 +220,7 @@ def grid_gradients(g, grid, a, out, N):  # type: ignore[no-untyped-def]
         at = N.grid + 2 * (n * count + start)
         locate_all(grid[at:], m, T(N.width), beyond, corners, columns)
         locate_all(grid[at + 1 :], m, T(N.height), beyond, corners, rows)
-        make_taps(columns, rows, m, N.height, N.width, 0, index, weight)
+        make_taps(columns, rows, m, N.height, N.width, index, weight)
         p = N.g + n * N.lines * count + start
         q = N.a + n * N.lines * size
         for k in range(TAPS):
@@ -243,11 +239,12 @@ def grid_gradients(g, grid, a, out, N):  # type: ignore[no-untyped-def]
 def sample_grid(steps: CpuSteps, request: requests.SampleGrid) -> None:
     (out,), (a, grid) = steps.outs, map(steps.dense, steps.operands)
     (images, lines, height, width), count = (out if request.back else a).shape, prod(grid.shape[1:3])
+    taps = 1 if request.near else 4
     part, parts = pieces(lines, max(2 * LINES, images * lines // UNITS // LINES * LINES))
     steps.run(
-        grid_sample, a, grid, out, words={"F": request.locate}, tasks=images * parts,
-        numel=max(out.layout.numel, a.layout.numel), cost=TAPS, lines=lines, part=part, parts=parts, height=height,
-        width=width, count=count, near=request.near, beyond=request.beyond, corners=request.corners, back=request.back,
+        grid_sample, a, grid, out, words={"F": request.locate, "TAPS": taps}, tasks=images * parts,
+        numel=max(out.layout.numel, a.layout.numel), cost=taps, lines=lines, part=part, parts=parts, height=height,
+        width=width, count=count, beyond=request.beyond, corners=request.corners, back=request.back,
     )  # fmt: skip
 
 
@@ -258,7 +255,7 @@ def sample_gradients(steps: CpuSteps, request: requests.GridGradients) -> None:
     blocks = -(-count // BLOCK)
     steps.run(
         grid_gradients, g, grid, a, *steps.outs,
-        words={"F": request.locate, "G": request.derivative}, tasks=images * blocks,
-        numel=images * lines * count, cost=TAPS, lines=lines, blocks=blocks, height=height, width=width, count=count,
+        words={"F": request.locate, "G": request.derivative, "TAPS": 4}, tasks=images * blocks,
+        numel=images * lines * count, cost=4, lines=lines, blocks=blocks, height=height, width=width, count=count,
         beyond=request.beyond, corners=request.corners,
     )  # fmt: skip
