@@ -1,6 +1,7 @@
 """Samplers: the order in which a loader uses the samples, with PyTorch's names and arguments.
 
-The samplers of this module define `order()`, which returns the indices as one array, from which a loader cuts batches.
+The samplers of this module define `orders()`, which returns the indices as arrays, from which a loader cuts batches.
+An epoch may have more indices than fit into memory, so an array has at most PART of them, or is one permutation.
 Random samplers also define `state_dict` and `load_state_dict`: the state of the generator before the last order was
 drawn.
 """
@@ -19,6 +20,8 @@ from minigrad.errors import ArgumentError, absent_method
 from minigrad.ops.generators import Generator
 
 T_co = TypeVar("T_co", covariant=True)
+Orders = Iterator[NDArray[Any]]
+PART = 1 << 16
 
 
 def expect_count(name: str, what: str, value: Any) -> None:
@@ -41,15 +44,20 @@ class Sampler(Generic[T_co]):
         raise absent_method(self, "a sampler", "__iter__(self)")
 
 
-class ArraySampler(Sampler[int]):
-    """A sampler whose epoch is one array of indices."""
+def parts_of(count: int) -> list[tuple[int, int, int]]:
+    """Return the number, the start and the end of each part of an epoch."""
+    return [(k, k * PART, min((k + 1) * PART, count)) for k in range(-(-count // PART))]
 
-    def order(self) -> NDArray[np.int64]:
-        """Return the indices of an epoch."""
+
+class ArraySampler(Sampler[int]):
+    """A sampler whose epoch consists of arrays of indices."""
+
+    def orders(self) -> Orders:
+        """Return an iterator over the arrays of an epoch."""
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.order().tolist())
+        return itertools.chain.from_iterable(order.tolist() for order in self.orders())
 
 
 class SequentialSampler(ArraySampler):
@@ -58,9 +66,9 @@ class SequentialSampler(ArraySampler):
     def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
 
-    def order(self) -> NDArray[np.int64]:
+    def orders(self) -> Orders:
         """Return the indices 0, 1, ..., n - 1."""
-        return np.arange(len(self.data_source))
+        return (np.arange(start, end) for _, start, end in parts_of(len(self.data_source)))
 
     def __len__(self) -> int:
         return len(self.data_source)
@@ -112,7 +120,7 @@ class RandomSampler(DrawingSampler):
         """Return the number of indices of an epoch."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
-    def order(self) -> NDArray[np.int64]:
+    def orders(self) -> Orders:
         """Return the indices of the next epoch."""
         n, count, key = len(self.data_source), self.num_samples, self.key()
         if n == 0:
@@ -121,11 +129,10 @@ class RandomSampler(DrawingSampler):
                     f"RandomSampler: expected a data_source with samples for num_samples={count}, got an empty "
                     "dataset; check len(dataset)"
                 )
-            return np.empty(0, np.int64)
+            return iter(())
         if self.replacement:
-            return (uniforms(key, count) * n).astype(np.int64)
-        orders = [permutation(key, n, part) for part in range(-(-count // n))]
-        return np.concatenate(orders)[:count] if len(orders) > 1 else orders[0][:count]
+            return ((uniforms(key, end - start, k) * n).astype(np.int64) for k, start, end in parts_of(count))
+        return (permutation(key, n, k)[: count - k * n] for k in range(-(-count // n)))
 
     def __len__(self) -> int:
         return self.num_samples
@@ -138,13 +145,12 @@ class SubsetRandomSampler(DrawingSampler):
         expect_generator("SubsetRandomSampler", generator)
         self.indices, self.generator = indices, generator
 
-    def order(self) -> NDArray[Any]:
+    def orders(self) -> Orders:
         """Return the indices in the order of the next epoch."""
         indices = np.asarray(self.indices)
         if indices.ndim != 1:  # the indices are keys that are tuples
             indices = np.fromiter(self.indices, object, len(self.indices))
-        shuffled: NDArray[Any] = indices[permutation(self.key(), len(indices))]
-        return shuffled
+        return iter([indices[permutation(self.key(), len(indices))]])
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -183,18 +189,18 @@ class WeightedRandomSampler(DrawingSampler):
             )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
-    def order(self) -> NDArray[np.int64]:
+    def orders(self) -> Orders:
         """Return the indices of the next epoch."""
         key = self.key()
         if self.replacement:
-            ends = np.cumsum(self.weights)
-            drawn = np.searchsorted(ends, uniforms(key, self.num_samples) * ends[-1], side="right")
+            ends, highest = np.cumsum(self.weights), np.flatnonzero(self.weights)[-1]
+            sums = (uniforms(key, end - start, k) * ends[-1] for k, start, end in parts_of(self.num_samples))
             # The product may be rounded up to the end of the last interval.
-            return np.minimum(drawn, np.flatnonzero(self.weights)[-1])
+            return (np.minimum(np.searchsorted(ends, x, side="right"), highest) for x in sums)
         with np.errstate(divide="ignore"):
             keys = -np.log1p(-uniforms(key, len(self.weights))) / self.weights
         keys[self.weights == 0] = np.inf  # an element with the weight 0 comes last; its key may be nan, from 0 / 0
-        return np.argsort(keys, kind="stable")[: self.num_samples]
+        return iter([np.argsort(keys, kind="stable")[: self.num_samples]])
 
     def __len__(self) -> int:
         return self.num_samples
@@ -222,12 +228,21 @@ class BatchSampler(Sampler[list[int]]):
                 yield batch
 
     def arrays(self) -> Iterator[Any]:
-        """Return the batches, as arrays if the sampler has an array, which avoids creating a list per batch."""
+        """Return the batches, as arrays if the sampler has arrays, which avoids creating a list per batch."""
         if not isinstance(self.sampler, ArraySampler) or type(self) is not BatchSampler:
             return iter(self)
-        order, size = self.sampler.order(), self.batch_size
-        end = len(order) // size * size if self.drop_last else len(order)
-        return (order[start : start + size] for start in range(0, end, size))
+        return self.cut(self.sampler.orders())
+
+    def cut(self, orders: Orders) -> Orders:
+        """Cut arrays of indices into batches, which may begin in one array and end in the next."""
+        rest, size = np.empty(0, np.int64), self.batch_size
+        for order in orders:
+            rest = np.concatenate([rest, order]) if len(rest) else order
+            whole = len(rest) // size * size
+            yield from (rest[start : start + size] for start in range(0, whole, size))
+            rest = rest[whole:]
+        if len(rest) and not self.drop_last:
+            yield rest
 
     def __len__(self) -> int:
         n: int = len(self.sampler)

@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from minigrad.data.samplers import ArraySampler, expect_count
+from minigrad.data.samplers import ArraySampler, Orders, expect_count
 from minigrad.data.streams import permutation
 from minigrad.dist.group import get_rank, get_world_size
 from minigrad.errors import ArgumentError
@@ -53,11 +52,11 @@ class DistributedSampler(ArraySampler):
         """Return the number of indices in all shares."""
         return self.num_samples * self.num_replicas
 
-    def order(self) -> NDArray[np.int64]:
+    def orders(self) -> Orders:
         """Return the share of this process: every num_replicas-th index."""
         n = len(self.dataset)
         whole = permutation((self.seed % 2**64, self.epoch % 2**64), n) if self.shuffle else np.arange(n)
-        return np.resize(whole, self.total_size)[self.rank :: self.num_replicas]
+        return iter([np.resize(whole, self.total_size)[self.rank :: self.num_replicas]])
 
     def set_epoch(self, epoch: int) -> None:
         """Select the permutation of an epoch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, OrderedDict, namedtuple
 from typing import Any
 
@@ -175,6 +176,28 @@ def test_a_random_sampler_draws_permutations_or_with_replacement() -> None:
     assert len(drawn) == 4000 and all(900 < count < 1100 for count in Counter(drawn).values())
     assert sorted(data.SubsetRandomSampler([5, 7, 9], g)) == [5, 7, 9]
     assert list(data.RandomSampler([])) == []
+
+
+def test_an_epoch_may_have_more_indices_than_fit_into_memory() -> None:
+    # minGPT's trainer draws int(1e10) samples, and takes as many batches as it needs.
+    for sampler in (
+        data.RandomSampler(range(7), replacement=True, num_samples=10**12), data.SequentialSampler(range(10**12)),
+        data.WeightedRandomSampler([1.0, 2.0], 10**12), data.RandomSampler(range(7), num_samples=10**12),
+    ):  # fmt: skip
+        assert len(sampler) == 10**12
+        assert len(list(itertools.islice(sampler, 70_000))) == 70_000
+        batches = itertools.islice(data.BatchSampler(sampler, 1000, False).arrays(), 70)
+        assert [len(batch) for batch in batches] == [1000] * 70
+
+
+def test_batches_go_on_from_one_array_of_indices_to_the_next() -> None:
+    for drop, count in ((False, 47), (True, 46)):
+        batches = data.DataLoader(range(70_000), batch_size=1500, drop_last=drop)
+        whole = [x for batch in batches for x in batch.tolist()]
+        assert len(batches) == count and whole == list(range(70_000 if not drop else 69_000))
+    loader = data.DataLoader(range(4), batch_size=3, sampler=data.RandomSampler(range(4), num_samples=10))
+    whole = [x for batch in loader for x in batch.tolist()]
+    assert sorted(whole[:4]) == sorted(whole[4:8]) == [0, 1, 2, 3] and len({*whole[8:]}) == 2
 
 
 def test_weights_are_probabilities() -> None:
