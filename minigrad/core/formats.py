@@ -54,19 +54,32 @@ def layout_in(op: str, shape: tuple[int, ...], value: object) -> Layout:
     return Layout.contiguous((shape[0], *shape[2:], shape[1])).permute((0, rank - 1, *range(1, rank - 1)))
 
 
-def format_of(layout: Layout) -> MemoryFormat | None:
-    """Return the channels-last format if the strides of a layout have its order, also with gaps; otherwise None."""
+def format_of(layout: Layout, strict: bool = False) -> MemoryFormat | None:
+    """Return the channels-last format if the strides of a layout have its order, also with gaps; otherwise None.
+
+    strict: whether the strides of dims of length 1 count.  They count for the functions of images, as in PyTorch:
+    `pixels.permute(2, 0, 1)[None]` is not channels last, so the results are row-major, and `view` works on them.
+    """
     rank = layout.ndim
     if layout.is_contiguous or rank not in CHANNELS_LAST.values():
         return None
-    steps = [(layout.strides[d], layout.shape[d]) for d in (0, *range(2, rank), 1) if layout.shape[d] != 1]
+    steps = [(layout.strides[d], layout.shape[d]) for d in (0, *range(2, rank), 1) if strict or layout.shape[d] != 1]
     ordered = all(outer >= inner * size > 0 for (outer, _), (inner, size) in pairwise(steps))
     return (channels_last if rank == 4 else channels_last_3d) if ordered else None
+
+
+def layout_like(layout: Layout) -> Layout:
+    """Return the layout of a new tensor in this format; a channels-last one keeps the strides of dims of length 1."""
+    made = layout_in("", layout.shape, format_of(layout))
+    if made.is_contiguous:
+        return made
+    sizes = zip(layout.shape, layout.strides, made.strides, strict=True)
+    return Layout.make(layout.shape, tuple([old if n == 1 else new for n, old, new in sizes]), 0)
 
 
 def layout_of_result(shape: tuple[int, ...], operands: Iterable[Any]) -> Layout:
     """Return the layout of a new result: in the format of the first operand that has its shape, as in PyTorch."""
     for x in operands if len(shape) in CHANNELS_LAST.values() else ():
         if x.layout.shape == shape:
-            return layout_in("", shape, format_of(x.layout))
+            return layout_like(x.layout)
     return Layout.contiguous(shape)

@@ -324,12 +324,11 @@ def in_format_of_input(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a definition whose results have the memory format of its first operand, if both have the same rank."""
 
     def definition(x: Tensor, *arguments: Any, **named: Any) -> Any:
-        wanted = format_of(x.layout)
-        if wanted is None:
+        if format_of(x.layout) is None:
             return function(x, *arguments, **named)
         row = x.contiguous()  # the kernels take up to four times as long for other layouts, and this copy a quarter
         result = function(row, *arguments, **named)
-        several = isinstance(result, tuple)
+        several, wanted = isinstance(result, tuple), format_of(x.layout, strict=True)
         ys = [
             x if y is row else y if y.ndim != x.ndim else in_format("", y, wanted)
             for y in (result if several else (result,))

@@ -15,7 +15,7 @@ import numpy as np
 
 from minigrad.core.conditions import Condition, expect_elements
 from minigrad.core.dtype import DType, bool_, default_float, float64, int64, promote_all, uint8
-from minigrad.core.formats import format_of, layout_in
+from minigrad.core.formats import layout_like
 from minigrad.core.forward import each as each
 from minigrad.core.forward import joint as joint
 from minigrad.core.layout import Layout
@@ -237,7 +237,7 @@ def same_shape(op: Op, x: Spec, /, *others: Spec, **params: Any) -> tuple[int, .
 
 def same_format(op: Op, x: Spec, /, **params: Any) -> Layout:
     """Return the layout of a copy of the operand, which has its memory format."""
-    return layout_in("", x.shape, format_of(x.layout))
+    return layout_like(x.layout)
 
 
 OWN = (__name__, each.__module__)

@@ -6,13 +6,14 @@ from typing import Annotated, Any
 
 from minigrad.core.conditions import expect_same
 from minigrad.core.device import as_device
-from minigrad.core.dtype import as_dtype
+from minigrad.core.dtype import as_dtype, int64
 from minigrad.core.roles import Flag, Number
 from minigrad.declare.decorators import composed, public, reduction
 from minigrad.declare.rules import logical
 from minigrad.kernels.scalar import formula
 from minigrad.ops.casting import to
 from minigrad.ops.creation import from_numpy, tensor
+from minigrad.ops.pointwise.arithmetic import maximum, minimum
 from minigrad.ops.reduction.sums import all, both
 from minigrad.runtime.data import host_element
 from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
@@ -34,10 +35,14 @@ def isclose(
     alike = a == b
     if equal_nan and a.dtype.is_inexact:
         alike = alike | ((a != a) & (b != b))
-    if not (rtol or atol) or a.dtype.kind == "bool":
+    if not (rtol or atol):
         return alike
-    gap = (a - b).abs()
-    return alike | (gap.isfinite() & (gap <= b.abs() * rtol + atol))
+    if a.dtype.is_inexact:
+        gap = (a - b).abs()
+        return alike | (gap.isfinite() & (gap <= b.abs() * rtol + atol))
+    a, b = to(a, int64), to(b, int64)
+    gap = maximum(a, b) - minimum(a, b)  # negative if it is too large for int64
+    return alike | ((gap >= 0) & (gap <= b.abs() * rtol + atol))
 
 
 @public(method=True)

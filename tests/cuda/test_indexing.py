@@ -284,6 +284,7 @@ def test_scatters_with_other_functions_and_resampling_are_made_of_what_is_served
             mg.grad((pooled * pooled).sum(), v),
             mg.nn.functional.interpolate(p, size=(4, 3), mode="bicubic"),
             mg.nn.functional.interpolate(p, size=(4, 3), mode="bilinear", antialias=True),
+            mg.nn.functional.interpolate((p * 8).to("uint8"), size=(4, 3), mode="bicubic"),
         ]
 
     for mine, wanted in zip(results("cuda"), results("reference")):

@@ -176,7 +176,13 @@ def test_close_and_equal() -> None:
     assert mg.isclose(x, y, equal_nan=True).tolist() == [True, True, True, False]
     assert mg.allclose(x[:2], y[:2]) and not x.allclose(y) and x.isclose(x).tolist() == [True, True, False, True]
     assert mg.equal(x[:2], x[:2]) and not x.equal(x) and not mg.equal(x, x[:2]) and mg.equal(mg.ones(0), mg.ones(0))
-    assert mg.isclose(mg.tensor([1, 2]), mg.tensor([1, 3]), atol=1).tolist() == [True, True]
+
+
+def test_differences_of_integers_do_not_wrap() -> None:
+    for dtype, low, high in (("uint8", 0, 255), ("int8", -128, 127), ("int64", -(2**63), 2**63 - 1), ("bool", 0, 1)):
+        near, far = (mg.tensor(pair, dtype=dtype, device="reference") for pair in ([low, high - 1], [low + 1, high]))
+        assert mg.isclose(near, far, atol=1).tolist() == [True, True]
+        assert mg.isclose(near, far.flip(0), atol=1).tolist() == [dtype == "bool"] * 2
 
 
 def test_what_is_a_tensor_stays_one() -> None:

@@ -154,7 +154,8 @@ def test_results_of_elementwise_ops_copies_and_casts_are_channels_last_like_thei
         "part": lambda x: x[..., ::2].clone(), "zeros_like": mg.zeros_like, "empty_like": mg.empty_like,
         "full_like": lambda x: mg.full_like(x, 2), "randn_like": mg.randn_like,
         "rand_like": lambda x: mg.rand_like(x, dtype=mg.complex64), "dropout": lambda x: F.dropout(x, 0.5, False),
-        "pool": lambda x: F.max_pool2d(x, 2), "norm": lambda x: F.batch_norm(x, None, None, training=True),
+        "pool": lambda x: F.max_pool2d(x, 2), "pad": lambda x: mg.constant_pad_nd(x, (1, 1)),
+        "norm": lambda x: F.batch_norm(x, None, None, training=True),
     }  # fmt: skip
     for name, f in kept.items():
         y, wanted = f(last), f(row)
@@ -175,6 +176,19 @@ def test_results_of_elementwise_ops_copies_and_casts_are_channels_last_like_thei
         assert f(last).is_contiguous()
     volume = mg.zeros(2, 3, 2, 2, 2, device="reference").contiguous(memory_format=mg.channels_last_3d)
     assert (volume + 1).stride() == volume.double().stride() == volume.stride()
+
+
+def test_results_of_layers_of_one_permuted_image_are_row_major() -> None:
+    """The stride of its batch is 3, so PyTorch does not regard it as channels last."""
+    pixels = mg.tensor(np.arange(24).reshape(2, 4, 3), device="reference")
+    image = pixels.permute(2, 0, 1)[None].float() / 255
+    assert image.stride() == image.clone().stride() == (3, 1, 12, 3)
+    weight = mg.ones(2, 3, 1, 1, device="reference")
+    for y in (F.conv2d(image, weight), F.max_pool2d(image, 2), F.interpolate(image, size=2), F.pad(image, (1, 1))):
+        assert y.is_contiguous() and y.view(-1).shape == (y.numel(),)
+    assert F.conv2d(image, weight).view(-1).tolist() == (image.sum(1).repeat(2, 1, 1)).view(-1).tolist()
+    several = mg.cat([image, image]).contiguous(memory_format=mg.channels_last)
+    assert F.conv2d(several, weight).stride() == (16, 1, 8, 2)
 
 
 def written(x: mg.Tensor) -> mg.Tensor:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from minigrad.core.dtype import float32, int64, uint8
+from minigrad.core.dtype import as_dtype, int64, uint8
 from minigrad.core.roles import Choice, FlagOrNone
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed, public
@@ -50,13 +50,10 @@ def interpolate(input: Tensor, size: int | Sequence[int] | None = None,
     Gradient: each input pixel receives the sum of g times its weight over all output pixels.
     Raises ArgumentError for an unknown mode, or unless exactly one of `size` and `scale_factor` is passed, ShapeError
     for an input with another number of dims than the mode requires, DTypeError for integers if the mode interpolates,
-    except for "bilinear" and "bicubic" images of uint8, whose sums of float32 are rounded.
+    except for "bilinear" and "bicubic" images of uint8, whose sums are rounded after each dim, as in Pillow.
     """
     sizes, scales = read_sizes(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
-    if input.dtype is uint8 and mode in PIXELS:  # the cast limits the sum to 0 to 255
-        values = resampled(cast(input, dtype=float32), sizes, scales, mode, bool(align_corners), antialias)
-        return cast(values + 0.5, dtype=uint8)
-    return resampled(input, sizes, scales, mode, bool(align_corners), antialias)
+    return resampled(input, sizes, scales, mode, bool(align_corners), bool(antialias))
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------
@@ -147,11 +144,11 @@ def resampled(
             scale = m / n  # PyTorch ignores the factor in this case for images, but not for signals and volumes
         if mode not in WEIGHTED:
             y = index_select(y, d, constant(nearest(n, m, scale, mode), int64, x.device))
-        elif n != m or mode == "bicubic" or antialias:  # in all other cases the result equals the input
-            tables = (smoothed if antialias else cubic if mode == "bicubic" else linear)(
-                n, m, scale, align, y.dtype.name, mode
-            )
-            y = weighted(y, d, *tables)
+        elif x.dtype is uint8 and n != m:  # the cast limits the sum to 0 to 255
+            index, weight = fixed(n, m, scale, align, mode, antialias)
+            y = cast(weighted(cast(y, dtype=as_dtype(weight.dtype)), d, index, weight) + 0.5, dtype=uint8)
+        elif x.dtype.is_float and (n != m or mode == "bicubic" or antialias):  # otherwise the result equals the input
+            y = weighted(y, d, *table_of(mode, antialias)(n, m, scale, align, y.dtype.name, mode))
     return clone(y) if y is x else y.to(x.dtype)
 
 
@@ -173,6 +170,32 @@ def step_of(n: int, m: int, scale: float, align: bool, real: Any) -> Any:
     if align:
         return real(n - 1) / real(m - 1) if m > 1 else real(0)
     return real(1.0 / scale) if scale > 0 else real(n) / real(m)
+
+
+def table_of(mode: str, antialias: bool) -> Any:
+    """Return the function that computes the tables of a mode."""
+    return smoothed if antialias else cubic if mode == "bicubic" else linear
+
+
+@lru_cache(64)
+def fixed(n: int, m: int, scale: float, align: bool, mode: str, antialias: bool) -> tuple[Any, Any]:
+    """Return the tables for images of uint8; each weight is an integer of 16 bits, divided by a power of two.
+
+    The power is the largest one, up to 2**22, for which all weights have 16 bits.  The dtype of the weights represents
+    sums of their products with pixels exactly, so results do not depend on the device.
+    Source: Pillow, src/libImaging/Resample.c, and PyTorch, aten/src/ATen/native/cpu/UpSampleKernel.cpp.
+    """
+    index, weight = table_of(mode, antialias)(n, m, scale, align, "float64", mode)
+    weight, largest = weight.copy(), weight[0].max()
+    for k in range(1, len(weight)):  # the weights of terms that read the same border pixel are added before rounding
+        same = index[k] == index[k - 1]
+        weight[k] += same * weight[k - 1]
+        weight[k - 1] *= ~same
+        largest = max(largest, weight[k].max())  # as in PyTorch, this includes partial sums
+    one = next(2.0**bits for bits in range(23) if bits == 22 or largest * 2.0 ** (bits + 1) >= 2**15 - 0.5)
+    weight = np.trunc(weight * one + np.copysign(0.5, weight)) / one
+    exact = one * np.abs(weight).sum(0).max() <= 2**16  # then each sum, with pixels up to 255, has 24 bits
+    return index, weight.astype(np.float32 if exact else np.float64)
 
 
 @lru_cache(64)

@@ -31,7 +31,7 @@ COLUMNS = 4  # a strip of at most this many columns is copied column by column, 
 Pairs = tuple[tuple[int, int], ...]  # for each dim: the number of elements before and after
 
 
-@composed(out=False, method=False)
+@composed(out=False, method=False, channels_last=True)
 def constant_pad_nd(input: Tensor, pad: Ints, value: Factor = 0) -> Tensor:
     """Return the tensor, surrounded by elements of one value.
 
