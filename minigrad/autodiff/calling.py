@@ -154,8 +154,9 @@ class FunctionCall(UserOp):
             made_here = x.id >= self.first if code is None else code < 0
             kept.append(x.detach() if made_here else x)
         for k, y in enumerate(results):
-            # The version identifies this state of the memory in the graph.
-            if among(y, ctx._dirty) and -1 - k not in codes:
+            # The version identifies this state of the memory in the graph: writes in `forward` are not later changes.
+            written = y.storage.version and not shares_memory(y, operands)
+            if (written or among(y, ctx._dirty)) and -1 - k not in codes:
                 codes.append(-1 - k)
                 kept.append(Marker(y))
         ctx._kept = ()
@@ -167,15 +168,14 @@ class FunctionCall(UserOp):
         self, ctx: Context, node: BackpropOp, operands: Any, results: list[Tensor], carries: list[bool]
     ) -> Any:
         """Return the results as parts of the graph."""
-        storages = [x.storage.memory for x in operands]
         last, made = {id(y): k for k, y in enumerate(results)}, dict[int, Tensor]()
         for k, (y, carry) in enumerate(zip(results, carries, strict=True)):
             if last[id(y)] != k:  # a tensor that forward returns twice is one tensor: the last, as in PyTorch
                 continue
             edge: Any = node if self.result is None else Output(node, k)
             dirty = among(y, ctx._dirty)
-            part = with_edge(y, edge, dirty) if carry else constant(y, ctx)
-            if carry and not dirty and any(part.storage.memory is memory for memory in storages):
+            part = with_edge(y, edge, dirty, operands) if carry else constant(y, ctx)
+            if carry and not dirty and shares_memory(part, operands):
                 part.base = RETURNED
             made[id(y)] = part
         # A node that stores its own result would be a cycle, and would keep the graph alive.
@@ -264,11 +264,16 @@ def constant(y: Tensor, ctx: Context) -> Tensor:
     return y.detach() if among(y, ctx._constant) and not among(y, ctx._dirty) and y.requires_grad else y
 
 
-def with_edge(y: Tensor, node: Any, dirty: bool) -> Tensor:
+def shares_memory(y: Tensor, operands: Any) -> bool:
+    """Return whether a result is memory of an operand."""
+    return any(y.storage.memory is x.storage.memory for x in operands)
+
+
+def with_edge(y: Tensor, node: Any, dirty: bool, operands: Any) -> Tensor:
     """Return a result as a part of the graph; an argument that was written remains the same object."""
     if dirty:
         y.op = Tensor(y.storage, y.layout, node).op
         return y
-    if y.storage.version:  # the writes in `forward` are complete and do not count as later changes
+    if y.storage.version and shares_memory(y, operands):  # `forward` wrote into an argument, as through `x.data`
         y = clone(y.detach())
     return Tensor(y.storage, y.layout, node)

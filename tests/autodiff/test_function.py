@@ -713,3 +713,29 @@ def test_a_tensor_that_forward_returns_twice_is_one_result() -> None:
     x = mg.Var([1.0], device="reference")
     p, q = Twice.apply(x)
     assert p is q and (p.sum() + 3 * q.sum()).backward()[x].tolist() == [80.0], "the last place, as in PyTorch"
+
+
+def test_the_node_of_a_result_that_forward_wrote_in_parts_and_saved_is_that_of_the_function() -> None:
+    class Stacked(mg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: mg.Tensor) -> mg.Tensor:
+            ctx.rate = 2.0
+            y = mg.empty(2, *x.shape, dtype=x.dtype, device=x.device)
+            y[0], y[1] = x, x * 2.0
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: mg.Tensor) -> mg.Tensor:
+            (y,) = ctx.saved_tensors
+            return g[0] + ctx.rate * g[1] + 0.0 * y[0]
+
+    x = mg.Var([1.0, 2.0], device="reference")
+    y = Stacked.apply(x)
+    memory = y.data_ptr()
+    assert y.grad_fn.rate == 2.0  # a solver reads its options so
+    assert mg.grad((y * y).sum(), x, retain_graph=True).tolist() == [10.0, 20.0]
+    y.mul_(2.0)
+    assert y.data_ptr() == memory
+    with pytest.raises(StorageError, match="saved its output, .*, but it was changed in place since"):
+        mg.grad(y.sum(), x)
