@@ -24,10 +24,10 @@ INTS = {int}
 
 
 class Size(tuple[int, ...]):
-    """The shape of a tensor: a tuple of ints with PyTorch's method `numel`.  It equals a plain tuple and prints like one.
+    """The shape of a tensor: a tuple of ints with the method `numel`.  It equals a plain tuple and prints like one.
 
-    Slices, sums and multiples are shapes too, so `x.shape[1:].numel()` is a count.  Raises ArgumentTypeError for sizes
-    that are not ints.
+    Slices, sums and multiples have the same type, as in PyTorch: `x.shape[1:].numel()`.
+    Raises ArgumentTypeError for sizes that are not ints.
     """
 
     __slots__ = ()

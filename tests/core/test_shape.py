@@ -25,9 +25,9 @@ def test_counting():
 
 def test_parts_and_sums_of_a_size_are_sizes():
     size = Size([2, 3, 4])
-    parts = size[1:], size[:0], size + (5,), (5,) + size, size * 2, 2 * size, Size(range(3))
+    parts = size[1:], size[:0], size + size[:1], tuple(size) + size, size * 2, 2 * size, Size(range(3))
     assert [type(part) for part in parts] == [Size] * 7 and type(size[1]) is int
-    assert [part.numel() for part in parts] == [12, 1, 120, 120, 576, 576, 0]
+    assert [part.numel() for part in parts] == [12, 1, 48, 576, 576, 576, 0]
     for wrong in ([1.5], "ab", [2, None]):
         with pytest.raises(ArgumentTypeError, match="Size: a size must be an int"):
             Size(wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -145,6 +146,12 @@ def test_a_dim_that_a_sample_does_not_have_is_never_the_batch_dim(sample: Any) -
     for dim in (-sample.ndim - 1, sample.ndim):
         with pytest.raises(IndexOutOfRange, match="unsqueeze"):
             f.vmap(lambda x, dim=dim: mg.unsqueeze(x, dim))(sample)
+
+
+def test_a_sample_without_dims_is_unfolded_into_one_window() -> None:
+    for dim, size, step in itertools.product((0, -1), (0, 1), (1, 2)):
+        expected = mg.stack([x.unfold(dim, size, step) for x in A[0]])
+        assert mg.equal(f.vmap(lambda x, args=(dim, size, step): x.unfold(*args))(A[0]), expected)
 
 
 VALUES = {
