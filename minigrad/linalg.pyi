@@ -75,6 +75,9 @@ def lu_factor_ex(A: Tensor, *, pivot: builtins.bool = ..., check_errors: builtin
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: builtins.bool = ..., adjoint: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return X with A @ X = B, from the factors that `lu_factor` returned for A; batch dims broadcast."""
 
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Return the matrix product; batch dims broadcast."""
+
 def matrix_exp(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the exponentials of square matrices: the sum of input^k / k! over all k."""
 

@@ -92,7 +92,7 @@ def test_constants_and_second_names() -> None:
     assert mg.concat([x, x]).tolist() == mg.concatenate((x, x)).tolist() == [1.0, -2.0, 1.0, -2.0]
     assert mg.clip(x, 0, 1).tolist() == [1.0, 0.0] and x.ger(x).tolist() == [[1.0, -2.0], [-2.0, 4.0]]
     assert mg.Size([2, 3]) == mg.zeros(2, 3).shape and isinstance(mg.float32, mg.dtype)
-    assert x.storage().tolist() == [1.0, -2.0]
+    assert x.storage().tolist() == [1.0, -2.0] and mg.linalg.matmul is mg.matmul
 
 
 def test_questions_about_devices_that_are_not_there() -> None:

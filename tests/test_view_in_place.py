@@ -9,7 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.api import in_place
-from minigrad.errors import ArgumentError, GradientError, ShapeError, StorageError
+from minigrad.errors import ArgumentError, DeviceError, GradientError, ShapeError, StorageError
 
 HERE = {"device": "reference"}
 CALLS: dict[str, tuple[Any, ...]] = {
@@ -146,6 +146,9 @@ def test_the_state_of_the_generator_is_stored_and_set(library: str) -> None:
         == lib.rand(4, generator=generator).tolist()
         == lib.rand(4, generator=later).tolist()
     )
+    for make in (lambda: lib.Generator("opengl"), lambda: lib.Generator(device="opengl:0")):
+        with pytest.raises((DeviceError, RuntimeError)):
+            make()
 
 
 def test_a_state_counts_through_64_bits_and_in_checkpoints() -> None:

@@ -411,7 +411,7 @@ def _intern(key: tuple[Ints, Ints, int]) -> Layout:
         raise ShapeError(
             f"the shape must have at most 2**63 - 1 elements, got {count} for {shape}; reduce a size", shape=shape
         )
-    return _file((Size(shape), strides, offset), count, is_run(shape, strides))
+    return _file((tuple.__new__(Size, shape), strides, offset), count, is_run(shape, strides))
 
 
 def _file(key: tuple[Ints, Ints, int], count: int, is_contiguous: bool) -> Layout:

@@ -24,9 +24,31 @@ INTS = {int}
 
 
 class Size(tuple[int, ...]):
-    """The shape of a tensor: a tuple with PyTorch's method `numel`.  It equals a plain tuple and prints like one."""
+    """The shape of a tensor: a tuple of ints with the method `numel`.  It equals a plain tuple and prints like one.
+
+    Slices, sums and multiples have the same type, as in PyTorch: `x.shape[1:].numel()`.
+    Raises ArgumentTypeError for sizes that are not ints.
+    """
 
     __slots__ = ()
+
+    def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
+        return tuple.__new__(cls, [as_int(size, "a size", "Size") for size in sizes])
+
+    def __getitem__(self, key: Any) -> Any:
+        part = tuple.__getitem__(self, key)
+        return tuple.__new__(Size, part) if part.__class__ is tuple else part
+
+    def __add__(self, other: Any) -> Size:
+        return tuple.__new__(Size, tuple.__add__(self, other))
+
+    def __radd__(self, other: Any) -> Size:
+        return tuple.__new__(Size, tuple.__add__(other, self))
+
+    def __mul__(self, count: Any) -> Size:
+        return tuple.__new__(Size, tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
 
     def numel(self) -> int:
         """Return the number of elements."""

@@ -58,6 +58,8 @@ INSTEAD: Final = {
     "fori_loop": "write a loop of Python, or mg.func.scan, which returns the values of all rounds",
     "numpy": "the names of jax.numpy that minigrad has are names of mg itself",
     "solve": "write mg.linalg.solve(a, b)",
+    "symeig": "write mg.linalg.eigh(A, UPLO='U')",
+    "triangular_solve": "write mg.linalg.solve_triangular(A, B, upper=True), in which A is the first argument",
     "to_numpy": "write x.numpy(), or x.detach().numpy() if x requires a gradient",
     "tree": "write mg.func.tree_map",
     "tree_util": "write mg.func.tree_map",

@@ -138,8 +138,12 @@ def batched_conv(
     names: three letters for the two operands and the result, such as "xwy": x is the images, w the weight, and y the
     output.  If only one operand has a batch dim, this dim is merged into the dim that the operand shares with the
     result in POSITIONS: the images, the output channels or the input channels.  Channels are merged within each group.
-    If both operands have a batch dim, the number of groups is multiplied by `many`.
+    If both operands have a batch dim, the number of groups is multiplied by `many`.  The result of an empty batch has
+    the shape of a sample, which is a sum over no samples.
     """
+    if not many:
+        y = conv(*[x.sum(0) if flag else x for x, flag in zip(xs, flags)], groups=groups, **params)
+        return expand(y, shape=(0, *y.shape))
     if flags[0] and flags[1]:
         operands = [into(x, OWN[name], 1) for x, name in zip(xs, names)]
         return out_of(conv(*operands, groups=groups * many, **params), OWN[names[2]], 1, many)

@@ -51,6 +51,8 @@ class Generator:
         if isinstance(seed, (str, Device)):
             seed, device = None, seed
         self.device = as_device("cpu" if device is None else device)
+        if device is not None:
+            backend_of(self.device)  # raises an error for a device that does not exist
         self.offset = 0
         self.seed = checked_seed(int.from_bytes(os.urandom(8), "little") >> 1 if seed is None else seed)  # fits int64
 

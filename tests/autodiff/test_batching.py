@@ -195,7 +195,7 @@ def test_every_op_has_a_kind() -> None:
         if op.kind in ("elementwise", "reduction"):
             assert kinds[name] == op.kind
     assert {name for name, op in OURS.items() if op.kind == "view" and kinds[name] != "view"} == {
-        "view", "expand", "as_strided", "spanned", "as_real", "as_complex",
+        "view", "expand", "as_strided", "spanned", "as_real", "as_complex", "unfold",
     }  # fmt: skip
     assert kinds["as_strided"] == "rule"
     assert kinds["matmul"] == "product" and kinds["softmax"] == "along" and kinds["cast"] == "elementwise"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minigrad.core.shape import (
+    Size,
     as_shape,
     broadcast_shapes,
     contiguous_strides,
@@ -14,12 +15,22 @@ from minigrad.core.shape import (
     normalize_dims,
     numel,
 )
-from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
+from minigrad.errors import ArgumentError, ArgumentTypeError, IndexOutOfRange, ShapeError
 
 
 def test_counting():
     assert (numel(()), numel((2, 3)), numel((2, 0))) == (1, 6, 0)
     assert contiguous_strides((2, 3, 4)) == (12, 4, 1) and contiguous_strides(()) == ()
+
+
+def test_parts_and_sums_of_a_size_are_sizes():
+    size = Size([2, 3, 4])
+    parts = size[1:], size[:0], size + size[:1], tuple(size) + size, size * 2, 2 * size, Size(range(3))
+    assert [type(part) for part in parts] == [Size] * 7 and type(size[1]) is int
+    assert [part.numel() for part in parts] == [12, 1, 48, 576, 576, 576, 0]
+    for wrong in ([1.5], "ab", [2, None]):
+        with pytest.raises(ArgumentTypeError, match="Size: a size must be an int"):
+            Size(wrong)
 
 
 def test_a_shape_is_an_int_a_list_or_varargs():

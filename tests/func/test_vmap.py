@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -145,6 +146,40 @@ def test_a_dim_that_a_sample_does_not_have_is_never_the_batch_dim(sample: Any) -
     for dim in (-sample.ndim - 1, sample.ndim):
         with pytest.raises(IndexOutOfRange, match="unsqueeze"):
             f.vmap(lambda x, dim=dim: mg.unsqueeze(x, dim))(sample)
+
+
+def test_a_sample_without_dims_is_unfolded_into_one_window() -> None:
+    for dim, size, step in itertools.product((0, -1), (0, 1), (1, 2)):
+        expected = mg.stack([x.unfold(dim, size, step) for x in A[0]])
+        assert mg.equal(f.vmap(lambda x, args=(dim, size, step): x.unfold(*args))(A[0]), expected)
+
+
+LAYERS: dict[str, tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...]]] = {
+    "conv1d": (F.conv1d, (4, 2, 5), (3, 2, 3)),
+    "conv_transpose1d": (lambda x, w: F.conv_transpose1d(x, w, groups=2), (4, 2, 5), (2, 3, 3)),
+    "group_norm": (lambda x, w: F.group_norm(x, 3, w), (4, 6, 5), (6,)),
+}
+
+
+@pytest.mark.parametrize("dims", [(0, 0), (0, None), (None, 0)])
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_of_an_empty_batch_have_empty_gradients(name: str, dims: tuple[Any, Any]) -> None:
+    layer, *sizes = LAYERS[name]
+    x, w = (mg.Var(mg.zeros(*[0] * (d == 0), *n, device="reference")) for d, n in zip(dims, sizes))
+    y = f.vmap(layer, in_dims=dims)(x, w)
+    assert y.shape == (0, *layer(*[mg.zeros(*n, device="reference") for n in sizes]).shape)
+    y.sum().backward()
+    assert x.grad.shape == x.shape and w.grad.shape == w.shape and not w.grad.any()
+
+
+def test_a_write_of_nothing_at_positions_that_differ_by_sample() -> None:
+    def write(x: Any, k: Any) -> Any:
+        x = x.clone()
+        x[k, 1:1] = 1.0
+        return x
+
+    x, k = mg.ones(2, 3, 2, device="reference"), mg.tensor([[0], [2]], device="reference")
+    assert mg.equal(f.vmap(write)(x, k), x)
 
 
 VALUES = {

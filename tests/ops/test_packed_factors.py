@@ -87,6 +87,12 @@ def test_ldl_factors_of_a_nan_have_a_status() -> None:
     assert str(L.tolist()) == "[[2.0, 0.0], [nan, nan]]" and info.item() == 2
 
 
+def test_ldl_factors_of_half_precision_are_refused() -> None:
+    for call in (mg.linalg.ldl_factor, mg.linalg.ldl_factor_ex):
+        with pytest.raises(mg.errors.UnsupportedDTypeError, match="ldl_factor_ex: expected float32 or float64"):
+            call(mg.eye(2, dtype=mg.float16, device="reference"))
+
+
 def test_low_rank_factors_multiply_to_the_matrix() -> None:
     matrix = A[:, :2] @ A[:2]
     for x in (matrix, matrix.T):

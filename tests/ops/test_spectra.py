@@ -194,10 +194,15 @@ def test_least_squares_have_the_parts_that_pytorch_returns() -> None:
             np.testing.assert_allclose(result.residuals.numpy(), rest, rtol=1e-12)
         if parts[2] == (3,):
             np.testing.assert_allclose(result.singular_values.numpy(), values, rtol=1e-12)
+    full = a.copy()
     a[:, 2] = a[:, 0] + a[:, 1]
     result = linalg.lstsq(tensor(a), tensor(b), driver="gelsd")
     np.testing.assert_allclose(result.solution.numpy(), np.linalg.pinv(a) @ b, atol=1e-12)
     assert result.rank.item() == 2 and result.residuals.shape == (0,)
+    residuals = mg.vmap(lambda x, y: linalg.lstsq(x, y, driver="gelsd").residuals)  # its samples may differ in rank
+    deficient = ((a @ np.linalg.pinv(a) @ b - b) ** 2).sum(0)
+    both = residuals(tensor(np.stack([a, full])), tensor(np.stack([b, b])))
+    np.testing.assert_allclose(both.numpy(), np.stack([deficient, rest]), rtol=1e-10)
     vectors = linalg.lstsq(tensor(random(2, 5, 3)), tensor(random(2, 5)), driver="gels")
     assert vectors.solution.shape == (2, 3) and vectors.residuals.shape == (2, 1), "as PyTorch's"
     with pytest.raises(ShapeError, match=r"A and B must have the shapes \(\.\.\., m, n\) and"):

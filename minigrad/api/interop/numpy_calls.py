@@ -21,6 +21,7 @@ from minigrad.api.interop.numpy_functions import DETACHED, FUNCTIONS
 from minigrad.api.interop.numpy_helpers import array
 from minigrad.declare.names import MG, namespaces
 from minigrad.errors import ArgumentError, GradientError
+from minigrad.ops.creation import tensor
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 
@@ -78,6 +79,8 @@ def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any)
         ours = None
     if ours is None:
         return unserved(f"np.{name}", function, args, kwargs)
+    if args and isinstance(args[0], np.ndarray):  # as in np.gradient(array, x)
+        args = (tensor(args[0], device=x.device), *args[1:])
     return tried(function, ours, args, kwargs)
 
 

@@ -328,9 +328,8 @@ def _copy_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, s
     order = (0, dim + 1, *[d for d in range(1, x.ndim) if d != dim + 1])
     x, src = permute(x, dims=order), permute(src, dims=order)
     positions = remainder(each_vector(index), n) + reshape(arange(size, device=index.device) * n, (size, 1))
-    flat = index_copy(
-        reshape(x, (size * n, *x.shape[2:])), 0, reshape(positions, -1), reshape(src, (-1, *src.shape[2:]))
-    )
+    src = reshape(src, (positions.numel(), *src.shape[2:]))
+    flat = index_copy(reshape(x, (size * n, *x.shape[2:])), 0, reshape(positions, -1), src)
     return permute(reshape(flat, x.shape), dims=tuple([order.index(d) for d in range(x.ndim)]))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.conditions import Floating, Square, expect_shapes
+from minigrad.core.conditions import Square, Wide, expect_shapes
 from minigrad.core.roles import Flag
 from minigrad.declare.decorators import public
 from minigrad.declare.names import LINALG
@@ -91,7 +91,7 @@ def each_matrix(name: str, A: Tensor) -> Array:
     """Return a copy of square matrices as an array (batch, n, n) of the host."""
     expect_tensors(name, A)
     Square.expect(name, A=A)
-    Floating.expect(name, A=A)
+    Wide.expect(name, A=A)
     return np.array(A.detach().tolist(), A.dtype.numpy).reshape(math.prod(A.shape[:-2]), *A.shape[-2:])
 
 

@@ -21,6 +21,7 @@ from minigrad.ops.pointwise.arithmetic import maximum
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import amax, sum
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import readable
 
 LSTSQ: Any = results_of("lstsq", ("solution", "residuals", "rank", "singular_values"))
 DRIVERS = ("gelsy", "gels", "gelsd", "gelss", None)
@@ -149,9 +150,9 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: Annotated
     """Return (solution, residuals, rank, singular_values) of the least-squares problem min |A @ X - B|.
 
     If there are several solutions, the result is the one with the smallest norm.  As in PyTorch, some results may be
-    empty.  The residuals, sums of squares, are computed only for m > n, with "gels", or with "gelsd" and "gelss" if all
-    ranks are n.  The rank is computed with every driver except "gels", and the singular values only with "gelsd" and
-    "gelss".
+    empty.  The residuals, sums of squares, are computed only for m > n, with "gels", or with "gelsd" and "gelss" if
+    all ranks are n, or if they cannot be read, as inside `vmap`.  The rank is computed with every driver except
+    "gels", and the singular values only with "gelsd" and "gelss".
 
     Shapes: A is (..., m, n), and B is (..., m, k), or (..., m) for vectors.
     driver: "gels" uses QR factors and requires matrices of full rank. "gelsy", the default, "gelsd" and "gelss" use the
@@ -170,7 +171,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: Annotated
         X, rank = pinv(A, rtol=rcond) @ Y, matrix_rank(A, rtol=rcond)
         values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else values
     residuals = zeros(0, dtype=A.dtype.to_real(), device=A.device)
-    if m > n and driver in ("gels", "gelsd", "gelss") and (driver == "gels" or bool((rank == n).all())):
+    full = driver == "gels" or not readable(rank)
+    if m > n and driver in ("gels", "gelsd", "gelss") and (full or bool((rank == n).all())):
         rest = A @ X - Y
         residuals = sum((abs(rest) if A.dtype.is_complex else rest) ** 2, -2)
     return LSTSQ(X.squeeze(-1) if vector else X, residuals, rank, values)

@@ -56,10 +56,10 @@ def _behind(x: Tensor) -> Tensor:
     return reshape(x, (*x.shape[:at], x.shape[at] * x.shape[at + 1], *x.shape[at + 2 :]))
 
 
-def _parted(x: Tensor, size: int) -> Tensor:
+def _parted(x: Tensor, size: int, channels: int) -> Tensor:
     """Undo `_merged`: return the images or the vectors of each sample of a batch, with the batch as the first dim."""
     at = min(1, x.ndim - 1)
-    parts = reshape(x, (*x.shape[:at], size, x.shape[at] // size, *x.shape[at + 1 :]))
+    parts = reshape(x, (*x.shape[:at], size, channels, *x.shape[at + 1 :]))
     return parts.transpose(0, at)
 
 
@@ -75,7 +75,8 @@ def _gradients(g, x, weight, bias, *, asked, groups, eps):
 @kernel(
     dtype=floating, shape=lambda op, x, *lines, groups, eps: x.shape, vjp=single_rules(_gradients, 3), joint=_gradients,
     batch=lambda x, weight, bias, *, groups, eps, batch, flags: _parted(
-        normalized_groups(*_merged((x, weight, bias), batch, flags), groups=groups * batch, eps=eps), batch
+        normalized_groups(*_merged((x, weight, bias), batch, flags), groups=groups * batch, eps=eps), batch,
+        weight.shape[-1],
     ),
     namespace=(), out=False, label="group_norm",
 )  # fmt: skip
@@ -94,8 +95,9 @@ def normalized_groups(
     dtype=lambda op, specs, **params: (floating(op, specs),) * 3,
     shape=lambda op, x, g, weight, *, groups, eps: (x.shape, weight.shape, weight.shape),
     outputs=("gradient_of_x", "gradient_of_weight", "gradient_of_bias"), linear=joint("g"),
-    batch=lambda x, g, weight, *, groups, eps, batch, flags: tuple([_parted(part, batch) for part in group_gradients(
-        *_merged((x, g, weight), batch, flags), groups=groups * batch, eps=eps)]),
+    batch=lambda x, g, weight, *, groups, eps, batch, flags: tuple([
+        _parted(part, batch, weight.shape[-1]) for part in group_gradients(
+            *_merged((x, g, weight), batch, flags), groups=groups * batch, eps=eps)]),
     namespace=(), out=False, label="the gradient of group_norm",
 )  # fmt: skip
 def group_gradients(

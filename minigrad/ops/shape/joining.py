@@ -167,10 +167,10 @@ def tensor_split(input: Annotated[Tensor, Ndim(least=1)], sections: Sections, di
 
     sections: an int is the number of parts; the first parts are longer by 1 if the length of the dim is not a multiple
     of this number. A sequence contains the indices at which the parts end; negative indices count from the end. A
-    tensor is converted to an int or a list.
+    tensor or an array is converted to an int or a list.
     Gradient: each part of g at the position of the part.
     """
-    wanted: Any = sections.tolist() if isinstance(sections, Tensor) else sections
+    wanted: Any = sections.tolist() if hasattr(sections, "tolist") else sections
     if isinstance(wanted, (tuple, list)):
         ends = [as_int(end, "an index", "tensor_split") for end in wanted]
     else:

@@ -237,7 +237,10 @@ def diagonal(input: Layout, offset: roles.Along = 0, dim1: roles.ViewDim = 0, di
     return input.diagonal(offset, dim1, dim2)
 
 
-@view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, unfold, in_shape, **params),))
+@view(
+    vjp=(lambda g, *, in_shape, **params: _adjoint(g, unfold, in_shape, **params),),
+    batch=lambda input, *, dimension, size, step, batch: _unfolded_batch(input, dimension, size, step),
+)
 def unfold(input: Layout, dimension: roles.ViewDim, size: roles.Along, step: roles.Along):
     """Return a view of the windows of `size` elements along a dim, which begin every `step` elements.
 
@@ -245,6 +248,14 @@ def unfold(input: Layout, dimension: roles.ViewDim, size: roles.Along, step: rol
     Gradient: for each element, the sum of g over all windows that contain the element.
     """
     return input.unfold(dimension, size, step)
+
+
+def _unfolded_batch(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Return `unfold` of each sample of a batch; a sample without dims has one window."""
+    Layout.contiguous(x.shape[1:]).unfold(dimension, size, step)  # raises the errors of one sample
+    if x.ndim == 1:
+        return unsqueeze(x, dim=1).narrow(1, 0, size)
+    return unfold(x, dimension=dimension % (x.ndim - 1) + 1, size=size, step=step)
 
 
 @view(
