@@ -49,7 +49,7 @@ class ArraySampler(Sampler[int]):
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.order().tolist())
+        yield from self.order().tolist()  # drawn at the first index, as in PyTorch
 
 
 class SequentialSampler(ArraySampler):

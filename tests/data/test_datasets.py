@@ -177,6 +177,15 @@ def test_a_random_sampler_draws_permutations_or_with_replacement() -> None:
     assert list(data.RandomSampler([])) == []
 
 
+def test_a_sampler_draws_at_its_first_index() -> None:
+    sampler = data.RandomSampler(range(50))
+    orders = []
+    for each in (iter(sampler), iter(sampler)):  # both iterators exist before the first draw
+        mg.manual_seed(0)
+        orders.append(list(each))
+    assert orders[0] == orders[1]
+
+
 def test_weights_are_probabilities() -> None:
     g = mg.Generator(0)
     drawn = Counter(data.WeightedRandomSampler([1.0, 0.0, 3.0], 8000, generator=g))
