@@ -172,9 +172,9 @@ def range(
     device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Return the numbers from `start` to `end`, which is included, as PyTorch's old `range`; see `arange`."""
-    kind = default_float() if dtype is None and out is None else dtype
+    kind = as_dtype(dtype) if dtype is not None else default_float() if out is None else out.dtype
     low, high, step = creation.as_numbers(*((0, start) if end is None else (start, end)), step)
-    low, high, step = creation.truncated(as_dtype(out.dtype if kind is None else kind), low, high, step)
+    low, high, step = creation.truncated(kind, low, high, step)
     if step == 0 or not 0 <= (high - low) / step < math.inf:
         raise ArgumentError(
             f"range: the step must lead from start to end, got start={low}, end={high} and step={step}; change the "

@@ -371,7 +371,8 @@ def linspace(
     expect_numbers("linspace", start=start, end=end)
     count = Number(0, whole=True, error=ShapeError).read(steps, "linspace", "steps", ())
     kind = spaced_dtype("linspace", dtype, requires_grad, start, end)
-    return computed(np.linspace(*truncated(kind, start, end), count), kind, device)
+    start, end = truncated(kind, start, end)
+    return computed(np.linspace(start, end, count), kind, device)
 
 
 def spaced_dtype(name: str, dtype: Any, requires_grad: bool, *ends: Any) -> DType:
@@ -393,8 +394,8 @@ def logspace(
     start, end = as_numbers(start, end)
     expect_numbers("logspace", start=start, end=end, base=base)
     kind = spaced_dtype("logspace", dtype, requires_grad, start, end)
-    wide = float64.to_complex() if kind.is_complex else float64
-    exponents = linspace(*truncated(kind, start, end), steps, dtype=wide, device=device)
+    start, end = truncated(kind, start, end)
+    exponents = linspace(start, end, steps, dtype=float64.to_complex() if kind.is_complex else float64, device=device)
     powers: Tensor = base**exponents
     return leaf(powers.to(kind), requires_grad)
 
