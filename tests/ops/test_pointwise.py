@@ -213,3 +213,5 @@ def test_signs_and_squares_of_bool() -> None:
     assert mask.square().dtype is mg.int64 and mask.square().tolist() == [0, 1]
     with pytest.raises(mg.DTypeError, match="square_: the result is int64"):
         mask.square_()
+    with pytest.raises(mg.DTypeError, match="sign"):
+        (mask + 1j).sign()
