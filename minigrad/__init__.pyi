@@ -347,7 +347,7 @@ def cast(input: Tensor, dtype: Any, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the values in another dtype."""
 
 def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Join tensors along an existing dim, in the promoted dtype."""
+    """Join tensors along an existing dim, in the promoted dtype; channels last, if all tensors are."""
 
 def cdist(x1: Tensor, x2: Tensor, p: builtins.float = ..., compute_mode: builtins.str = ...) -> Tensor:
     """Return the distance of order p between each row of x1 and each row of x2."""
@@ -428,10 +428,10 @@ def composed(*, namespace: Any = ..., method: builtins.bool | None = ..., in_pla
     """Declare an op that is composed of other ops: the body is its definition, in tensor code."""
 
 def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Join tensors along an existing dim, in the promoted dtype."""
+    """Join tensors along an existing dim, in the promoted dtype; channels last, if all tensors are."""
 
 def concatenate(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Join tensors along an existing dim, in the promoted dtype."""
+    """Join tensors along an existing dim, in the promoted dtype; channels last, if all tensors are."""
 
 def conj(input: Tensor) -> Tensor:
     """Return the conjugate: a new tensor for a complex dtype, and a real tensor itself.  Gradient: the conjugate of g."""
@@ -1083,7 +1083,7 @@ def logit_(input: Tensor, eps: Any = ...) -> Tensor:
     """Apply `logit` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def logspace(start: builtins.complex, end: builtins.complex, steps: builtins.int, base: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return `steps` powers of base, whose exponents are `linspace(start, end, steps)`."""
+    """Return `steps` powers of base, whose exponents are `linspace(start, end, steps)`, with its rule for integers."""
 
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return log(sum(exp(input))) over `dim`, without overflow of the exponentials."""
@@ -1521,7 +1521,7 @@ def sigmoid_(input: Tensor) -> Tensor:
     """Apply `sigmoid` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def sign(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the sign of x: -1, 0 or 1, and nan for nan.  Gradient: 0."""
+    """Return the sign of x: -1, 0 or 1, and nan for nan; for bool, this is x.  Gradient: 0."""
 
 def signbit(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return whether the sign bit of x is set; -0.0 and nan have a sign bit as well."""
@@ -1587,7 +1587,7 @@ def sqrt_(input: Tensor) -> Tensor:
     """Apply `sqrt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
 def square(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the square of x, x*x.  Gradient: 2*g*x."""
+    """Return the square of x, x*x; for bool, it is an int64.  Gradient: 2*g*x."""
 
 def square_(input: Tensor) -> Tensor:
     """Apply `square` in place, and record it.  Raises GradientError for a Var outside no_grad."""

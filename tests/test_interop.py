@@ -93,6 +93,33 @@ def test_an_array_beside_a_tensor_is_a_tensor_of_its_own_dtype() -> None:
     assert (x * wide).tolist()[0] == [0.0, 40.0], "an array is read at each call"
 
 
+@pytest.mark.parametrize("kind", ["bool", "uint8", "int64", "float16", "float32", "float64", "complex64"])
+def test_operators_promote_an_array_as_numpy_does(kind: str) -> None:
+    """PyTorch leaves `x + array` to NumPy, so a script expects NumPy's dtype."""
+    with mg.device("reference"):
+        for other in ("bool", "int32", "int64", "float16", "float32", "complex64"):
+            for shape, length in (((2,), 2), ((), 2), ((2,), 0), ((), 0)):
+                a = np.ones(length, other) if length else np.array(1, other)
+                x = mg.ones(shape, dtype=kind)
+                expected = np.add(x.numpy(), a)
+                results = [x + a, a + x, mg.add(x, a)]
+                assert {(y.dtype.name, y.shape) for y in results} == {(str(expected.dtype), expected.shape)}
+                assert (x / a).dtype.name == np.divide(x.numpy(), a).dtype.name
+                assert (x == a).dtype is mg.bool
+    x = mg.ones(2, dtype=mg.bfloat16, device="reference")
+    assert (x + np.arange(2)).dtype is mg.bfloat16, "NumPy does not promote bfloat16"
+
+
+def test_an_array_is_added_in_place() -> None:
+    x = mg.ones(2, device="reference")
+    same = x
+    x += np.arange(2)
+    x *= np.array(2.0)
+    assert same is x and x.dtype is mg.float32 and x.tolist() == [2.0, 4.0]
+    with pytest.raises(DTypeError, match="float64"):
+        x.int().add_(np.array([0.5]))
+
+
 def test_dlpack_both_ways() -> None:
     x = mg.tensor([[1.0, 2.0], [3.0, 4.0]])
     seen = np.from_dlpack(x.T)

@@ -172,17 +172,18 @@ def range(
     device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Return the numbers from `start` to `end`, which is included, as PyTorch's old `range`; see `arange`."""
-    low, high = (0, start) if end is None else (start, end)
-    if step == 0 or (high - low) / step < 0:
+    kind = as_dtype(dtype) if dtype is not None else default_float() if out is None else out.dtype
+    low, high, step = creation.as_numbers(*((0, start) if end is None else (start, end)), step)
+    low, high, step = creation.truncated(kind, low, high, step)
+    if step == 0 or not 0 <= (high - low) / step < math.inf:
         raise ArgumentError(
             f"range: the step must lead from start to end, got start={low}, end={high} and step={step}; change the "
             "sign of step"
         )
     count = math.floor((high - low) / step) + 1
-    kind = default_float() if dtype is None and out is None else dtype
     arange: Any = creation.arange
     options = {"out": out, "dtype": kind, "device": device, "requires_grad": requires_grad}
-    return arange(low, low + (count - 0.5) * step, step, **options)
+    return arange(low, low + (count if isinstance(low + step, int) else count - 0.5) * step, step, **options)
 
 
 # ---- windows --------------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """PyTorch's memory formats: row-major, or with the channels (dim 1) innermost in memory.
 
 The results of elementwise ops, casts and copies have the format of their first operand of the same shape, and so have
-those of the functions of images, which declare `channels_last`.  All other results are row-major.
+those of the functions of images, which declare `channels_last`; `cat` requires that of all tensors.  All other results
+are row-major.
 """
 
 from __future__ import annotations

@@ -57,7 +57,11 @@ class ArraySampler(Sampler[int]):
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[int]:
+<<<<<<< HEAD
         return itertools.chain.from_iterable(order.tolist() for order in self.orders())
+=======
+        yield from self.order().tolist()  # drawn at the first index, as in PyTorch
+>>>>>>> promo
 
 
 class SequentialSampler(ArraySampler):

@@ -60,6 +60,13 @@ def promote(op: Op, specs: Sequence[Spec]) -> Pair:
     return dtype.compute, dtype
 
 
+def promote_to_int(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Promote as `promote`, but return int64 for bool."""
+    dtype = common(specs)
+    dtype = int64 if dtype is bool_ else dtype
+    return dtype.compute, dtype
+
+
 def number(op: Op, specs: Sequence[Spec]) -> Pair:
     """Promote as `promote`, but raise DTypeError for bool: differences and signs of booleans have no meaning."""
     dtype = common(specs)

@@ -306,7 +306,8 @@ def arange(
     """Return the values start, start+step, ... that are less than end; arange(n) starts at 0.
 
     With a negative step, the values are greater than end.
-    DTypes: int64 if all arguments are ints, otherwise the default float.
+    DTypes: int64 if all arguments are ints, otherwise the default float. With dtype=mg.int64, floats are truncated
+    first, so arange(2.5, dtype=mg.int64) has two values, as in PyTorch.
     Raises ArgumentError for a step of zero, or for arguments that are not finite, DTypeError for ints that the dtype
     cannot represent.
     """
@@ -326,6 +327,8 @@ def arange(
             "pass three finite numbers and a step other than 0"
         )
     dtype = as_dtype(dtype) if dtype is not None else int64 if whole else default_float()
+    if dtype is int64 and not whole:
+        return arange(*truncated(dtype, start, end, step), dtype=dtype, device=device, requires_grad=requires_grad)
     count = max(0, math.ceil(length))
     if whole and count:
         expect_fit("arange", start, dtype)
@@ -338,6 +341,11 @@ def arange(
         start, step = [int(v) if -(2**63) <= v < 2**63 else (int(v) + 2**63) % 2**64 - 2**63 for v in (start, step)]
     first, by = number(start, wide, where), number(step, wide, where)
     return call_of(count_up, first, by, count=count, dtype=dtype)
+
+
+def truncated(dtype: DType, *ends: Any) -> list[Any]:
+    """Truncate the ends of a range toward zero for an integer dtype, as PyTorch does; nan and infinities remain."""
+    return [int(v) if dtype.is_int and isinstance(v, float) and math.isfinite(v) else v for v in ends]
 
 
 @kernel(
@@ -356,12 +364,14 @@ def linspace(
 ) -> Tensor:
     """Return `steps` evenly spaced values from start to end, both included, on a line of complex numbers if one is.
 
-    start and end may be tensors without dims; they do not receive a gradient.
+    start and end may be tensors without dims; they do not receive a gradient. For an integer dtype, they are truncated
+    first.
     """
     start, end = as_numbers(start, end)
     expect_numbers("linspace", start=start, end=end)
     count = Number(0, whole=True, error=ShapeError).read(steps, "linspace", "steps", ())
     kind = spaced_dtype("linspace", dtype, requires_grad, start, end)
+    start, end = truncated(kind, start, end)
     return computed(np.linspace(start, end, count), kind, device)
 
 
@@ -380,10 +390,11 @@ def logspace(
     start: complex, end: complex, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return `steps` powers of base, whose exponents are `linspace(start, end, steps)`."""
+    """Return `steps` powers of base, whose exponents are `linspace(start, end, steps)`, with its rule for integers."""
     start, end = as_numbers(start, end)
     expect_numbers("logspace", start=start, end=end, base=base)
     kind = spaced_dtype("logspace", dtype, requires_grad, start, end)
+    start, end = truncated(kind, start, end)
     exponents = linspace(start, end, steps, dtype=float64.to_complex() if kind.is_complex else float64, device=device)
     powers: Tensor = base**exponents
     return leaf(powers.to(kind), requires_grad)

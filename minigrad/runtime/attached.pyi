@@ -1935,7 +1935,7 @@ class Attached:
         """Apply `sigmoid` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sign(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the sign of x: -1, 0 or 1, and nan for nan.  Gradient: 0."""
+        """Return the sign of x: -1, 0 or 1, and nan for nan; for bool, this is x.  Gradient: 0."""
 
     def sign_(self) -> Tensor:
         """Apply `sign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -2007,7 +2007,7 @@ class Attached:
         """Return views of parts along `dim` with the given lengths, as `split`."""
 
     def sqr(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the square of x, x*x.  Gradient: 2*g*x."""
+        """Return the square of x, x*x; for bool, it is an int64.  Gradient: 2*g*x."""
 
     def sqr_(self) -> Tensor:
         """Apply `square` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -2019,7 +2019,7 @@ class Attached:
         """Apply `sqrt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def square(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the square of x, x*x.  Gradient: 2*g*x."""
+        """Return the square of x, x*x; for bool, it is an int64.  Gradient: 2*g*x."""
 
     def square_(self) -> Tensor:
         """Apply `square` in place, and record it.  Raises GradientError for a Var outside no_grad."""

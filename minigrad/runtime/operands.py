@@ -53,6 +53,10 @@ _weak: dict[Any, Tensor] = {}
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "floor_divide"})  # as in PyTorch, also of numbers alone
 # Results of these ops wrap around, so the number may wrap before: uint8 minus 300 is uint8 minus 44.
 WRAPPING = frozenset({"add", "sub", "mul", "bitwise_and", "bitwise_or", "bitwise_xor"})
+# The ops of Python's operators. PyTorch leaves `x + array` to NumPy, so an array promotes as in NumPy.
+OPERATORS = ARITHMETIC | WRAPPING | {
+    "remainder", "pow", "bitwise_left_shift", "bitwise_right_shift", "eq", "ne", "lt", "le", "gt", "ge", "matmul",
+}  # fmt: skip
 HALVES = frozenset({float16, bfloat16})
 # The ops that compute with a number as it is next to half precision, as in PyTorch; others round it first.
 PRECISE = frozenset({
@@ -186,12 +190,17 @@ def half_number(op: Op, x: float, dtype: DType, like: Tensor) -> Tensor:
 
 
 def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
-    """Compute `weak_number` without the cache.  A NumPy array becomes a tensor of its own dtype."""
+    """Compute `weak_number` without the cache."""
     if isinstance(x, WeakNumber):
         return x.beside(dtype, like, op)
     refuse_masked(op.label, x)
-    if isinstance(x, np.ndarray) and x.ndim:
-        return Tensor(*store(x, None, like.device))
+    if isinstance(x, np.ndarray):
+        if op.name in OPERATORS and dtype is not bfloat16 and x.dtype.kind in "biufc":
+            wide = np.result_type(x.dtype, dtype.numpy)
+            x = x.astype(np.float64 if op.name == "div" and wide.kind in "biu" else wide, copy=False)
+            x = x if x.ndim or not like.layout.ndim else x.reshape(1)  # a tensor without dims would adapt its dtype
+        if x.ndim or op.name in OPERATORS:
+            return Tensor(*store(x, None, like.device))
     if isinstance(x, (np.generic, np.ndarray)):
         x = x.item()
     if not isinstance(x, (bool, int, float, complex)):

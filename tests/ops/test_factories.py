@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.errors import ArgumentError
 from minigrad.runtime.observers import Observer, attach, detach
 
 FACTORIES: dict[str, Callable[[], mg.Tensor]] = {
@@ -182,3 +183,21 @@ def test_symmetric_windows_are_those_of_their_formulas() -> None:
         windows.exponential(3, tau=0)
     with pytest.raises(mg.errors.DTypeError, match="floating"):
         windows.hann(3, dtype=mg.int64)
+
+
+def test_ends_of_integer_ranges_are_truncated_as_in_pytorch() -> None:
+    with mg.device("reference"):
+        assert mg.arange(2.5, dtype=mg.int64).tolist() == [0, 1]
+        assert mg.arange(-0.5, 2.25, dtype=mg.int64).tolist() == [0, 1]
+        assert mg.arange(2.5, -0.5, -1.5, dtype=mg.int64).tolist() == [2, 1]
+        assert mg.arange(0, 2.25, dtype=mg.int32).tolist() == [0, 1, 2], "PyTorch truncates for int64 alone"
+        assert mg.arange(2.5).tolist() == [0.0, 1.0, 2.0]
+        assert mg.linspace(2.5, 4, 4, dtype=mg.int64).tolist() == [2, 2, 3, 4]
+        assert mg.logspace(0, 2.25, 3, dtype=mg.int32).tolist() == [1, 10, 100]
+        assert mg.range(2.5, 5, dtype=mg.uint8).tolist() == mg.range(2, 5, dtype=mg.int64).tolist() == [2, 3, 4, 5]
+        assert mg.range(1.5, 3).tolist() == [1.5, 2.5]
+    with pytest.raises(ArgumentError, match="step cannot be zero, got 0, 3 and 0"):
+        mg.arange(0, 3, 0.5, dtype=mg.int64)
+    for end in (math.nan, math.inf):
+        with pytest.raises(ArgumentError, match="range: the step must lead from start to end"):
+            mg.range(0, end)

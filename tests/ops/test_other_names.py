@@ -154,8 +154,13 @@ def test_results_of_elementwise_ops_copies_and_casts_are_channels_last_like_thei
         "part": lambda x: x[..., ::2].clone(), "zeros_like": mg.zeros_like, "empty_like": mg.empty_like,
         "full_like": lambda x: mg.full_like(x, 2), "randn_like": mg.randn_like,
         "rand_like": lambda x: mg.rand_like(x, dtype=mg.complex64), "dropout": lambda x: F.dropout(x, 0.5, False),
+<<<<<<< HEAD
         "pool": lambda x: F.max_pool2d(x, 2), "pad": lambda x: mg.constant_pad_nd(x, (1, 1)),
         "norm": lambda x: F.batch_norm(x, None, None, training=True),
+=======
+        "cat": lambda x: mg.cat([x, x * 2], 1), "cat of rows": lambda x: mg.cat([x[:, :, :1], x], 2),
+        "pool": lambda x: F.max_pool2d(x, 2), "norm": lambda x: F.batch_norm(x, None, None, training=True),
+>>>>>>> promo
     }  # fmt: skip
     for name, f in kept.items():
         y, wanted = f(last), f(row)
@@ -171,7 +176,7 @@ def test_results_of_elementwise_ops_copies_and_casts_are_channels_last_like_thei
         lambda x: x.contiguous(), lambda x: x.clone(memory_format=mg.contiguous_format), lambda x: row + x,
         lambda x: mg.zeros_like(x, memory_format=mg.contiguous_format), lambda x: x.permute(1, 0, 3, 2) * 2,
         lambda x: mg.randn_like(x, memory_format=mg.contiguous_format), lambda x: x.transpose(2, 3).clone(),
-        lambda x: x.half(memory_format=mg.contiguous_format), lambda x: x[:, :, 0] + 1,
+        lambda x: x.half(memory_format=mg.contiguous_format), lambda x: x[:, :, 0] + 1, lambda x: mg.cat([x, row]),
     ):  # fmt: skip
         assert f(last).is_contiguous()
     volume = mg.zeros(2, 3, 2, 2, 2, device="reference").contiguous(memory_format=mg.channels_last_3d)

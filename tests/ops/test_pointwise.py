@@ -204,3 +204,14 @@ def test_zeta_of_a_broken_exponent_is_nan_below_zero() -> None:
     q = mg.tensor([-0.5, -3.0, 0.5], dtype="float64", device="reference")
     y = mg.special.zeta(2.5, q).tolist()
     assert math.isnan(y[0]) and y[1] == math.inf and y[2] == pytest.approx(6.2473, rel=1e-4)
+
+
+def test_signs_and_squares_of_bool() -> None:
+    mask = mg.tensor([False, True], device="reference")
+    for y in (mask.sign(), mg.sgn(mask), mask.clone().sign_()):
+        assert y.dtype is mg.bool and y.tolist() == [False, True]
+    assert mask.square().dtype is mg.int64 and mask.square().tolist() == [0, 1]
+    with pytest.raises(mg.DTypeError, match="square_: the result is int64"):
+        mask.square_()
+    with pytest.raises(mg.DTypeError, match="sign"):
+        (mask + 1j).sign()

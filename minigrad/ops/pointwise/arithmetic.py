@@ -12,7 +12,7 @@ the op has this name.  `linear=` is for transforms.  `where_cond` in a rule is `
 from __future__ import annotations
 
 from minigrad.declare.decorators import elementwise
-from minigrad.declare.rules import each, joint, number, number_to_real, promote, to_float
+from minigrad.declare.rules import each, joint, number, number_to_real, promote, promote_to_int, to_float
 from minigrad.ops.casting import sign_of
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.pointwise.rounding import rounded_div, scaled
@@ -79,15 +79,15 @@ def abs(x):
     return abs(x)
 
 
-@elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
+@elementwise(dtype=promote, vjp=(lambda g: zeros_like(g),))
 def sign(x):
-    """Return the sign of x: -1, 0 or 1, and nan for nan.  Gradient: 0."""
+    """Return the sign of x: -1, 0 or 1, and nan for nan; for bool, this is x.  Gradient: 0."""
     return 1 if x > 0 else -1 if x < 0 else x if x != x else 0
 
 
-@elementwise(dtype=number, vjp=(lambda g, x: g * (x * 2.0),))
+@elementwise(dtype=promote_to_int, vjp=(lambda g, x: g * (x * 2.0),))
 def square(x):
-    """Return the square of x, x*x.  Gradient: 2*g*x."""
+    """Return the square of x, x*x; for bool, it is an int64.  Gradient: 2*g*x."""
     return x * x
 
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 from minigrad.core.conditions import Ndim
 from minigrad.core.dtype import DType, promote
+from minigrad.core.formats import format_of, layout_in
+from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Join
 from minigrad.core.roles import AS_IT_COMES, Along, Dim, NewDim, Number, Role, ViewShape
@@ -24,7 +26,7 @@ def _cat_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return common(specs)
 
 
-def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
+def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...] | Layout:
     first = specs[0].shape
     Ndim(least=1, advice="use stack, which adds a dim").expect("cat", **{"each tensor": specs[0]})
     for k, spec in enumerate(specs[1:], 1):
@@ -37,7 +39,9 @@ def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
                 lhs=first,
                 rhs=spec.shape,
             )
-    return (*first[:dim], sum(s.shape[dim] for s in specs), *first[dim + 1 :])
+    shape = (*first[:dim], sum(s.shape[dim] for s in specs), *first[dim + 1 :])
+    formats = {format_of(spec.layout) for spec in specs}
+    return layout_in("cat", shape, formats.pop()) if len(formats) == 1 else shape
 
 
 def _piece(g: Tensor, shapes: tuple[tuple[int, ...], ...], position: int, dim: int) -> Tensor:
@@ -63,7 +67,7 @@ def _without_empty(tensors: Any, dim: int, out: Tensor | None) -> Tensor | None:
     otherwise=lambda *call: _without_empty(*call), complex=True,
 )  # fmt: skip
 def cat(backend, out, tensors: Sequence[Tensor], dim: Dim = 0):
-    """Join tensors along an existing dim, in the promoted dtype.
+    """Join tensors along an existing dim, in the promoted dtype; channels last, if all tensors are.
 
     As in PyTorch, an empty vector among tensors of more dims is skipped, so that a loop may begin with `mg.tensor([])`.
     Gradient: each tensor gets its part of g.
