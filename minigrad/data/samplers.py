@@ -57,11 +57,8 @@ class ArraySampler(Sampler[int]):
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[int]:
-<<<<<<< HEAD
-        return itertools.chain.from_iterable(order.tolist() for order in self.orders())
-=======
-        yield from self.order().tolist()  # drawn at the first index, as in PyTorch
->>>>>>> promo
+        for order in self.orders():  # drawn at the first index, as in PyTorch
+            yield from order.tolist()
 
 
 class SequentialSampler(ArraySampler):

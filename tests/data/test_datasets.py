@@ -178,7 +178,6 @@ def test_a_random_sampler_draws_permutations_or_with_replacement() -> None:
     assert list(data.RandomSampler([])) == []
 
 
-<<<<<<< HEAD
 def test_an_epoch_may_have_more_indices_than_fit_into_memory() -> None:
     # minGPT's trainer draws int(1e10) samples, and takes as many batches as it needs.
     for sampler in (
@@ -199,7 +198,8 @@ def test_batches_go_on_from_one_array_of_indices_to_the_next() -> None:
     loader = data.DataLoader(range(4), batch_size=3, sampler=data.RandomSampler(range(4), num_samples=10))
     whole = [x for batch in loader for x in batch.tolist()]
     assert sorted(whole[:4]) == sorted(whole[4:8]) == [0, 1, 2, 3] and len({*whole[8:]}) == 2
-=======
+
+
 def test_a_sampler_draws_at_its_first_index() -> None:
     sampler = data.RandomSampler(range(50))
     orders = []
@@ -207,7 +207,6 @@ def test_a_sampler_draws_at_its_first_index() -> None:
         mg.manual_seed(0)
         orders.append(list(each))
     assert orders[0] == orders[1]
->>>>>>> promo
 
 
 def test_weights_are_probabilities() -> None:

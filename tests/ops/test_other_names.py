@@ -154,13 +154,9 @@ def test_results_of_elementwise_ops_copies_and_casts_are_channels_last_like_thei
         "part": lambda x: x[..., ::2].clone(), "zeros_like": mg.zeros_like, "empty_like": mg.empty_like,
         "full_like": lambda x: mg.full_like(x, 2), "randn_like": mg.randn_like,
         "rand_like": lambda x: mg.rand_like(x, dtype=mg.complex64), "dropout": lambda x: F.dropout(x, 0.5, False),
-<<<<<<< HEAD
+        "cat": lambda x: mg.cat([x, x * 2], 1), "cat of rows": lambda x: mg.cat([x[:, :, :1], x], 2),
         "pool": lambda x: F.max_pool2d(x, 2), "pad": lambda x: mg.constant_pad_nd(x, (1, 1)),
         "norm": lambda x: F.batch_norm(x, None, None, training=True),
-=======
-        "cat": lambda x: mg.cat([x, x * 2], 1), "cat of rows": lambda x: mg.cat([x[:, :, :1], x], 2),
-        "pool": lambda x: F.max_pool2d(x, 2), "norm": lambda x: F.batch_norm(x, None, None, training=True),
->>>>>>> promo
     }  # fmt: skip
     for name, f in kept.items():
         y, wanted = f(last), f(row)

@@ -40,7 +40,7 @@ def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...] | Layout:
                 rhs=spec.shape,
             )
     shape = (*first[:dim], sum(s.shape[dim] for s in specs), *first[dim + 1 :])
-    formats = {format_of(spec.layout) for spec in specs}
+    formats = {format_of(spec.layout, strict=True) for spec in specs}
     return layout_in("cat", shape, formats.pop()) if len(formats) == 1 else shape
 
 
