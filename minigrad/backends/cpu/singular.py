@@ -131,7 +131,8 @@ def bidiagonal(x, m, n, pitch, values, v, z, p, o, u):  # type: ignore[no-untype
 
 
 @loop(
-    Fields("m n row col least in_0 rank", "sizes[rank] strides[rank]"), helpers=(less, householder, four_rows, bidiagonal),
+    Fields("m n row col least in_0 rank", "sizes[rank] strides[rank]"),
+    helpers=(less, householder, four_rows, bidiagonal),
     fastmath=("contract", "reassoc"),
 )  # fmt: skip
 def two_diagonals(in_0, out, N):  # type: ignore[no-untyped-def]
