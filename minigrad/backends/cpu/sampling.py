@@ -1,6 +1,6 @@
 """Sampling by grids on the CPU: a block of positions becomes taps (indices and weights) for all lines.
 
-A tap is one of the four pixels around a position, or the only one (`TAPS` is 1) if the nearest is read.  `F` is the
+A position has four taps, the pixels around it, or one (`COUNT` is 1) if the nearest is read.  `F` is the
 scalar function of (position, size, corners, beyond), and `G` is g times its derivative.  `LINES` channels are computed
 together, so that the taps are read once for them.  An index of -1 means that there is no pixel; a tap with a weight of
 nan has pixel 0.  All operands are dense.
@@ -34,7 +34,7 @@ def locate_all(points, m, size, beyond, corners, coordinates):  # type: ignore[n
 
 def make_taps(columns, rows, m, height, width, index, weight):  # type: ignore[no-untyped-def]
     """Write the taps of m positions: the taps of corner q begin at q * BLOCK."""
-    for q in range(TAPS):
+    for q in range(COUNT):
         lower, farther = q // 2, q % 2
         names = index[q * BLOCK : q * BLOCK + m]
         weights = weight[q * BLOCK : q * BLOCK + m]
@@ -44,9 +44,9 @@ def make_taps(columns, rows, m, height, width, index, weight):  # type: ignore[n
             right = T(columns[o] - left)
             below = T(rows[o] - top)
             w = T((below if lower else T(T(1) - below)) * (right if farther else T(T(1) - right)))
-            j = T(np.rint(columns[o])) if TAPS == 1 else T(left + T(farther))
-            i = T(np.rint(rows[o])) if TAPS == 1 else T(top + T(lower))
-            w = T(1) if TAPS == 1 else w
+            j = T(np.rint(columns[o])) if COUNT == 1 else T(left + T(farther))
+            i = T(np.rint(rows[o])) if COUNT == 1 else T(top + T(lower))
+            w = T(1) if COUNT == 1 else w
             inside = (i >= T(0)) & (i < T(height)) & (j >= T(0)) & (j < T(width))
             ii = np.int64(np.int32(i if inside else T(0)))
             jj = np.int64(np.int32(j if inside else T(0)))
@@ -56,8 +56,8 @@ def make_taps(columns, rows, m, height, width, index, weight):  # type: ignore[n
 
 def workspaces():  # type: ignore[no-untyped-def]
     """Allocate memory for the positions and the taps of a block."""
-    index = workspace(TAPS * BLOCK, np.int64)
-    weight = workspace(TAPS * BLOCK, T)
+    index = workspace(COUNT * BLOCK, np.int64)
+    weight = workspace(COUNT * BLOCK, T)
     columns = workspace(BLOCK, T)
     rows = workspace(BLOCK, T)
     corners = T(N.corners)
@@ -72,7 +72,7 @@ def gather_lines(a, q, length, index, weight, m, out, p, other):  # type: ignore
     for o in range(m):
         for u in each(LINES):
             sum_u = T(0)
-        for k in each(TAPS):
+        for k in each(COUNT):
             i = index[np.uint64(k * BLOCK + o)]
             if i >= 0:
                 w = weight[np.uint64(k * BLOCK + o)]
@@ -86,7 +86,7 @@ def gather_line(a, q, index, weight, m, out, p):  # type: ignore[no-untyped-def]
     """Compute m outputs of one line: each output is the sum of its taps."""
     for o in range(m):
         total = T(0)
-        for k in each(TAPS):
+        for k in each(COUNT):
             i = index[np.uint64(k * BLOCK + o)]
             if i >= 0:
                 total = T(total + weight[np.uint64(k * BLOCK + o)] * LOAD_0(a[np.uint64(q + i)]))
@@ -98,7 +98,7 @@ def scatter_lines(a, q, length, index, weight, m, out, p, other):  # type: ignor
     for u in each(LINES):
         q_u = q + u * length
         p_u = p + u * other
-    for k in each(TAPS):
+    for k in each(COUNT):
         for o in range(m):
             i = index[np.uint64(k * BLOCK + o)]
             w = weight[np.uint64(k * BLOCK + o)]
@@ -112,7 +112,7 @@ def scatter_lines(a, q, length, index, weight, m, out, p, other):  # type: ignor
 def scatter_line(a, q, index, weight, m, out, p):  # type: ignore[no-untyped-def]
     """Add m incoming gradients of one line to the pixels of their taps, except where a weight is nan."""
     for o in range(m):
-        for k in each(TAPS):
+        for k in each(COUNT):
             i = index[np.uint64(k * BLOCK + o)]
             w = weight[np.uint64(k * BLOCK + o)]
             if i >= 0 and w == w:
@@ -223,12 +223,12 @@ def grid_gradients(g, grid, a, out, N):  # type: ignore[no-untyped-def]
         make_taps(columns, rows, m, N.height, N.width, index, weight)
         p = N.g + n * N.lines * count + start
         q = N.a + n * N.lines * size
-        for k in range(TAPS):
+        for k in range(COUNT):
             names = index[k * BLOCK : k * BLOCK + m]
             weights = weight[k * BLOCK : k * BLOCK + m]
             add_lines(g, p, count, a, q, size, N.lines, names, weights, terms[k * BLOCK : k * BLOCK + m])
         to = N.out + 2 * (n * count + start)
-        for k in each(TAPS):
+        for k in each(COUNT):
             s_k = terms[k * BLOCK : k * BLOCK + m]
         write_derivatives(s_0, s_1, s_2, s_3, rows, grid[at:], T(N.width), corners, beyond, m, out[to:])
         write_derivatives(s_0, s_2, s_1, s_3, columns, grid[at + 1 :], T(N.height), corners, beyond, m, out[to + 1 :])
@@ -242,7 +242,7 @@ def sample_grid(steps: CpuSteps, request: requests.SampleGrid) -> None:
     taps = 1 if request.near else 4
     part, parts = pieces(lines, max(2 * LINES, images * lines // UNITS // LINES * LINES))
     steps.run(
-        grid_sample, a, grid, out, words={"F": request.locate, "TAPS": taps}, tasks=images * parts,
+        grid_sample, a, grid, out, words={"F": request.locate, "COUNT": taps}, tasks=images * parts,
         numel=max(out.layout.numel, a.layout.numel), cost=taps, lines=lines, part=part, parts=parts, height=height,
         width=width, count=count, beyond=request.beyond, corners=request.corners, back=request.back,
     )  # fmt: skip
@@ -255,7 +255,7 @@ def sample_gradients(steps: CpuSteps, request: requests.GridGradients) -> None:
     blocks = -(-count // BLOCK)
     steps.run(
         grid_gradients, g, grid, a, *steps.outs,
-        words={"F": request.locate, "G": request.derivative, "TAPS": 4}, tasks=images * blocks,
+        words={"F": request.locate, "G": request.derivative, "COUNT": 4}, tasks=images * blocks,
         numel=images * lines * count, cost=4, lines=lines, blocks=blocks, height=height, width=width, count=count,
         beyond=request.beyond, corners=request.corners,
     )  # fmt: skip

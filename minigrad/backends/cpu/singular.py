@@ -32,7 +32,7 @@ from minigrad.kernels.fields import Fields, loop
 
 BLOCK = 8  # elements: the passes over rows begin and end at multiples of it
 LANES = 32  # values that are counted together; their divisions do not wait for each other
-LEAST = 1e-290  # pivots and squares of values below it count as 0; the largest element is about 1
+TINY = 1e-290  # pivots and squares of values below it count as 0; the largest element is about 1
 ROTATED = 4  # the size of matrices up to which rotations of rows take less time
 
 
@@ -182,7 +182,7 @@ def count_below(values, n, squares, rests, counts):  # type: ignore[no-untyped-d
         e = values[2 * i + 1]
         for c in range(lanes):
             pivot = q + rests[c]
-            pivot = pivot if abs(pivot) > LEAST else LEAST
+            pivot = pivot if abs(pivot) > TINY else TINY
             counts[c] += 1 if pivot < 0.0 else 0
             rests[c] = e * (rests[c] / pivot) - squares[c]
 
@@ -225,7 +225,7 @@ def counted(in_0, out, N):  # type: ignore[no-untyped-def]
                 gap = max(gap, high[c] - low[c] - step)
         for c in range(min(LANES, n - start)):
             x = float_of(low[c])
-            x = x * values[2 * n - 1] if x * x > LEAST else 0.0
+            x = x * values[2 * n - 1] if x * x > TINY else 0.0
             out[N.out + task // N.parts * n + start + c] = x if finite else np.nan
     leave(low, high, counts, squares, rests)
 
