@@ -243,6 +243,7 @@ VIEWS: list[tuple[Any, tuple[int, ...], dict[str, Any]]] = [
     (views.basic_index, (), {"index": (None,)}),
     (views.diagonal, (3, 2, 4), {"offset": 1, "dim1": -1, "dim2": 0}),
     (views.unfold, (2, 5), {"dimension": -1, "size": 3, "step": 2}),
+    (views.unfold, (), {"dimension": 0, "size": 1, "step": 1}),
     (views.as_strided, (2, 3), {"size": (2, 2), "stride": (1, 2), "storage_offset": 1}),
     (reduce.sum, (2, 3), {"dims": -1, "keepdim": True}),
     (reduce.sum, (2, 3), {"dims": None, "keepdim": False}),
