@@ -49,7 +49,8 @@ def of_parts(
 
 
 def _floating(name: str, dtype: Any, generator: Any, complexes: bool = False) -> Any:
-    expect_generator(name, generator)
+    if generator is not None:
+        expect_generator(name, generator)
     kind = default_float() if dtype is None else as_dtype(dtype)
     if not (kind.is_float or (complexes and kind.is_complex)):
         raise DTypeError(f"{name}: dtype must be a floating dtype, got {kind}; use randint for random integers")
