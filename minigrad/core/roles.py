@@ -208,7 +208,7 @@ def Number(
     optional: whether None is allowed.
     """
     if most < math.inf:
-        must = f"be a {noun} from {least} to {most}"
+        must = f"be a {noun} from {least} to {most}" + f", above {above}" * (above >= least)
     else:
         must = "be positive" if above == 0 or (whole and least == 1) else "not be negative" if least == 0 else ""
         bound = f"of at least {least}" if above < least else f"above {above}"

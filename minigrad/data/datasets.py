@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.data import memory
-from minigrad.data.streams import drawn_key, expect_generator, permutation
+from minigrad.data.streams import drawn_key, permutation
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError, absent_method
 from minigrad.ops.creation import from_numpy
-from minigrad.ops.generators import Generator
+from minigrad.ops.generators import Generator, expect_generator
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor, describe
@@ -109,8 +109,7 @@ def rows(x: Any, indices: Indices) -> Tensor:
     if x.device.kind == "cpu" and get_worker_info() is not None:
         return from_numpy(memory.rows(host_array(x), indices))
     where = from_numpy(indices)
-    result: Tensor = index_select(x, 0, where if x.device.kind == "cpu" else where.to(x.device))
-    return result
+    return index_select(x, 0, where if x.device.kind == "cpu" else where.to(x.device))
 
 
 def index_array(indices: Any) -> Indices:
@@ -147,8 +146,7 @@ def gatherer(dataset: Any) -> Gather | None:
     """Return the function that gathers whole batches of a dataset, or None."""
     if isinstance(dataset, (np.ndarray, Tensor)):
         return lambda indices: rows(dataset, indices)
-    function: Gather | None = defined(dataset, "__getbatch__")
-    return function
+    return defined(dataset, "__getbatch__")
 
 
 def draws(dataset: Any) -> bool:

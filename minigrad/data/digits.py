@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.errors import ArgumentError
+from minigrad.core.roles import Number
 
 __all__ = ["CLASSES", "PIXELS", "load_digits"]
 
@@ -50,10 +50,7 @@ def load_digits(
     >>> train_images.shape, test_images.shape
     ((1442, 64), (355, 64))
     """
-    if isinstance(fold, bool) or fold not in range(FOLDS):
-        raise ArgumentError(
-            f"load_digits: fold: expected an int from 0 to {FOLDS - 1}, got {fold!r}; pass fold=0, for example"
-        )
+    Number(0, FOLDS - 1, whole=True, example=0).expect("load_digits", fold=fold)
     images, labels = _read()
     flat = images.reshape(-1, PIXELS).astype(np.float32) / np.float32(WHITE)
     wide = labels.astype(np.int64)

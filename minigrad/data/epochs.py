@@ -66,8 +66,7 @@ class Epoch(Iterator[Any]):
         return batch if self.finish is None else self.finish(batch)
 
     def __len__(self) -> int:
-        n: int = self.length()
-        return n
+        return self.length()
 
 
 class LocalEpoch(Epoch):

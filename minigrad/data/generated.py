@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from minigrad.data.samplers import expect_count
-from minigrad.data.streams import drawn_key, expect_generator, permutation, uniforms
+from minigrad.data.samplers import COUNT
+from minigrad.data.streams import drawn_key, permutation, uniforms
 from minigrad.errors import ArgumentError
 from minigrad.ops.creation import from_numpy
-from minigrad.ops.generators import Generator
+from minigrad.ops.generators import Generator, expect_generator
 from minigrad.runtime.tensor import Tensor
 
 
@@ -30,7 +30,7 @@ def spirals(
     ((6, 2), [0, 0, 1, 1, 2, 2])
     """
     expect_shape("spirals", n, noise, generator)
-    expect_count("spirals", "classes", classes)
+    COUNT.expect("spirals", classes=classes)
     labels = np.arange(n) % classes
     radius = (np.arange(n) // classes + 1) / -(-n // classes)
     angle = 2 * math.pi * (turns * radius + labels / classes)
@@ -60,7 +60,7 @@ def moons(n: int = 200, noise: float = 0.1, generator: Generator | None = None) 
 
 def expect_shape(name: str, n: int, noise: float, generator: Generator | None) -> None:
     """Raise ArgumentError unless `n` is positive and `noise` finite and >= 0."""
-    expect_count(name, "n", n)
+    COUNT.expect(name, n=n)
     expect_generator(name, generator)
     if not 0 <= noise < math.inf:
         raise ArgumentError(

@@ -12,14 +12,15 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from minigrad.backends.registry import cuda_is_available
+from minigrad.core.roles import Number
 from minigrad.data.collate import Fetcher
 from minigrad.data.datasets import IterableDataset
 from minigrad.data.epochs import Epoch, LocalEpoch, Progress, WorkerEpoch
 from minigrad.data.pool import Pool
-from minigrad.data.samplers import BatchSampler, RandomSampler, SequentialSampler, expect_count, indices_of
-from minigrad.data.streams import drawn_key, expect_generator, source
+from minigrad.data.samplers import COUNT, BatchSampler, RandomSampler, SequentialSampler, indices_of
+from minigrad.data.streams import drawn_key, source
 from minigrad.errors import ArgumentError, warn
-from minigrad.ops.generators import Generator
+from minigrad.ops.generators import Generator, expect_generator
 from minigrad.runtime.tensor import Tensor, describe
 
 T_co = TypeVar("T_co", covariant=True)
@@ -267,14 +268,8 @@ def expect_workers(
     num_workers: Any, timeout: Any, prefetch_factor: Any, persistent_workers: bool, context: Any
 ) -> None:
     """Raise ArgumentError for invalid or incompatible arguments that concern workers."""
-    if isinstance(num_workers, bool) or not isinstance(num_workers, int) or num_workers < 0:
-        raise ArgumentError(
-            f"DataLoader: num_workers: expected an int >= 0, got {num_workers!r}; pass num_workers=0, for example"
-        )
-    if not isinstance(timeout, (int, float)) or timeout < 0:
-        raise ArgumentError(
-            f"DataLoader: timeout: expected seconds >= 0, got {timeout!r}; pass timeout=0 to wait without a limit"
-        )
+    Number(0, whole=True, example=0).expect("DataLoader", num_workers=num_workers)
+    Number(0, advice="pass timeout=0 to wait without a limit").expect("DataLoader", timeout=timeout)
     options = {
         "persistent_workers": persistent_workers, "prefetch_factor": prefetch_factor is not None, "timeout": timeout,
         "multiprocessing_context": context is not None,
@@ -285,7 +280,7 @@ def expect_workers(
             f"{name}"
         )
     if prefetch_factor is not None:
-        expect_count("DataLoader", "prefetch_factor", prefetch_factor)
+        COUNT.expect("DataLoader", prefetch_factor=prefetch_factor)
 
 
 def expect_functions(collate_fn: Any, worker_init_fn: Any) -> None:
@@ -324,4 +319,4 @@ def expect_sampling(
             "DataLoader: drop_last=True requires batches, got batch_size=None; set batch_size to a positive int"
         )
     if batch_sampler is None and batch_size is not None:
-        expect_count("DataLoader", "batch_size", batch_size)
+        COUNT.expect("DataLoader", batch_size=batch_size)

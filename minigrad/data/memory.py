@@ -348,5 +348,4 @@ class Arena:
 
 def address_of(buffer: Any) -> int:
     """Return the address of the first byte of a buffer."""
-    address: int = np.asarray(buffer).__array_interface__["data"][0]
-    return address
+    return np.asarray(buffer).__array_interface__["data"][0]

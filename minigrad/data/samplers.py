@@ -15,19 +15,15 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.data.streams import drawn_key, expect_generator, permutation, source, uniforms
+from minigrad.core.roles import Number
+from minigrad.data.streams import drawn_key, permutation, source, uniforms
 from minigrad.errors import ArgumentError, absent_method
-from minigrad.ops.generators import Generator
+from minigrad.ops.generators import Generator, expect_generator
 
 T_co = TypeVar("T_co", covariant=True)
 Orders = Iterator[NDArray[Any]]
 PART = 1 << 16
-
-
-def expect_count(name: str, what: str, value: Any) -> None:
-    """Raise ArgumentError unless `value` is a positive int."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value <= 0:
-        raise ArgumentError(f"{name}: {what}: expected a positive int, got {value!r}; pass {what}=1, for example")
+COUNT = Number(1, whole=True, example=1)
 
 
 def expect_flag(name: str, what: str, value: Any) -> None:
@@ -112,7 +108,7 @@ class RandomSampler(DrawingSampler):
         expect_generator("RandomSampler", generator)
         expect_flag("RandomSampler", "replacement", replacement)
         if num_samples is not None:
-            expect_count("RandomSampler", "num_samples", num_samples)
+            COUNT.expect("RandomSampler", num_samples=num_samples)
         self.data_source, self.replacement, self.generator = data_source, replacement, generator
         self._num_samples = num_samples
 
@@ -173,7 +169,7 @@ class WeightedRandomSampler(DrawingSampler):
         self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Generator | None = None
     ) -> None:
         expect_generator("WeightedRandomSampler", generator)
-        expect_count("WeightedRandomSampler", "num_samples", num_samples)
+        COUNT.expect("WeightedRandomSampler", num_samples=num_samples)
         expect_flag("WeightedRandomSampler", "replacement", replacement)
         self.weights = np.asarray(weights, np.float64)
         if (
@@ -218,7 +214,7 @@ class BatchSampler(Sampler[list[int]]):
     """
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
-        expect_count("BatchSampler", "batch_size", batch_size)
+        COUNT.expect("BatchSampler", batch_size=batch_size)
         expect_flag("BatchSampler", "drop_last", drop_last)
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 

@@ -18,9 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.errors import ArgumentError
 from minigrad.ops.generators import Generator, default_generator
-from minigrad.runtime.tensor import describe
 
 Key = tuple[int, int]
 ORDER: Final = 0
@@ -28,14 +26,6 @@ BATCH: Final = 1
 WORKER: Final = 2
 WORD: Final = 64  # number of bits of one random word
 MANTISSA: Final = 53  # number of significant bits of a float64
-
-
-def expect_generator(name: str, generator: Any) -> None:
-    """Raise ArgumentError unless `generator` is a Generator or None."""
-    if generator is not None and not isinstance(generator, Generator):
-        raise ArgumentError(
-            f"{name}: generator: expected a mg.Generator, got {describe(generator)}; pass mg.Generator()"
-        )
 
 
 def source(generator: Generator | None) -> Generator:
@@ -60,15 +50,13 @@ def permutation(key: Key, n: int, part: int = 0) -> NDArray[np.int64]:
     keys = philox(key, ORDER, part).random_raw(n)
     keys = (keys >> bits << bits) | np.arange(n, dtype=np.uint64)
     keys.sort()
-    result: NDArray[np.int64] = (keys & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
-    return result
+    return (keys & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
 
 
 def uniforms(key: Key, n: int, part: int = 0) -> NDArray[np.float64]:
     """Return n float64 samples of the uniform distribution over [0, 1)."""
     raw = philox(key, ORDER, part).random_raw(n) >> np.uint64(WORD - MANTISSA)
-    result: NDArray[np.float64] = raw * 2.0**-MANTISSA
-    return result
+    return raw * 2.0**-MANTISSA
 
 
 def seed_of(key: Key, number: int, purpose: int = BATCH) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from minigrad.data.datasets import Dataset, Indices
 from minigrad.data.files import content
-from minigrad.data.samplers import expect_count
+from minigrad.data.samplers import COUNT
 from minigrad.errors import ArgumentError, FileError, IndexOutOfRange
 from minigrad.ops.creation import from_numpy
 from minigrad.runtime.tensor import Tensor
@@ -76,7 +76,7 @@ class Characters(Dataset[tuple[Tensor, Tensor]]):
     draws = False
 
     def __init__(self, text: str, length: int, vocabulary: str | None = None) -> None:
-        expect_count("Characters", "length", length)
+        COUNT.expect("Characters", length=length)
         if len(text) <= length:
             raise ArgumentError(
                 f"Characters: text must have more than length={length} characters, got {len(text)}; pass a longer text "

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.core.roles import Number
-from minigrad.data.samplers import expect_count
-from minigrad.data.streams import expect_generator
+from minigrad.data.samplers import COUNT
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.creation import arange, tensor
-from minigrad.ops.generators import Generator
+from minigrad.ops.generators import Generator, expect_generator
 from minigrad.ops.nn.embedding import one_hot
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.random import rand, randint
@@ -57,8 +56,7 @@ class Normalize:
         mean, std = (
             tensor(each, dtype=images.dtype, device=images.device).reshape(-1, 1, 1) for each in (self.mean, self.std)
         )
-        result: Tensor = (images - mean) / std
-        return result
+        return (images - mean) / std
 
 
 class RandomCrop:
@@ -72,7 +70,7 @@ class RandomCrop:
         expect_generator("RandomCrop", generator)
         self.size = (size, size) if isinstance(size, int) else tuple(size)
         for each in self.size:
-            expect_count("RandomCrop", "size", each)
+            COUNT.expect("RandomCrop", size=each)
         Number(0, whole=True, example=4).expect("RandomCrop", padding=padding)
         self.padding, self.generator = padding, generator
 
@@ -93,8 +91,7 @@ class RandomCrop:
         columns = left + arange(width, device=images.device)
         which = arange(n, device=images.device).reshape(n, 1, 1)
         cut = padded.permute(0, 2, 3, 1)[which, rows.reshape(n, height, 1), columns.reshape(n, 1, width)]
-        result: Tensor = cut.permute(0, 3, 1, 2).contiguous()
-        return result
+        return cut.permute(0, 3, 1, 2).contiguous()
 
 
 class RandomHorizontalFlip:
@@ -108,8 +105,7 @@ class RandomHorizontalFlip:
     def __call__(self, images: Tensor) -> Tensor:
         expect_images("RandomHorizontalFlip", images)
         chosen = rand(images.shape[0], 1, 1, 1, generator=self.generator, device=images.device) < self.p
-        result: Tensor = where(chosen, images.flip(-1), images)
-        return result
+        return where(chosen, images.flip(-1), images)
 
 
 class OneHot:
@@ -120,12 +116,11 @@ class OneHot:
     """
 
     def __init__(self, classes: int) -> None:
-        expect_count("OneHot", "classes", classes)
+        COUNT.expect("OneHot", classes=classes)
         self.classes = classes
 
     def __call__(self, labels: Tensor) -> Tensor:
-        result: Tensor = one_hot(labels, self.classes).to("float32")
-        return result
+        return one_hot(labels, self.classes).to("float32")
 
 
 def expect_images(name: str, images: Any) -> None:

@@ -75,8 +75,7 @@ class Unpickler(pickle.Unpickler):
 
 def encoded(text: Any, encoding: Any = "latin1") -> bytes:
     """Return the bytes that pickle protocol 2 stores as a string."""
-    result: bytes = text.encode("latin1")
-    return result
+    return text.encode("latin1")
 
 
 def read_pickle(path: str) -> dict[str, Any]:

@@ -17,11 +17,13 @@ from minigrad.autodiff.checks import check, end_of, node_of, seed
 from minigrad.autodiff.convention import conjugated
 from minigrad.autodiff.engine import leading_to, pull_back, reachable
 from minigrad.autodiff.hooks import Around
+from minigrad.errors import GradientError
 from minigrad.kernels.store import running_time
 from minigrad.runtime.data import host_array
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.recording import no_grad
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tracers import Tracer
 
 
 @dataclass
@@ -99,6 +101,15 @@ def flow(y: Tensor, x: Tensor | None = None, name: str = "explain_grad") -> Flow
 def vertex_of(edge: Any) -> Any:
     """Return the node or the leaf at which an edge of the graph starts."""
     return edge.node if isinstance(edge, Output) else edge
+
+
+def expect_values(name: str, x: Any) -> None:
+    """Raise DTypeError unless x is a tensor, and GradientError for a value inside a transform, which has none."""
+    expect_tensors(name, x)
+    if isinstance(x, Tracer):
+        raise GradientError(
+            f"{name}: {describe(x)} belongs to a transform and has no values; call {name} outside the transform"
+        )
 
 
 def values(x: Tensor) -> NDArray[Any]:

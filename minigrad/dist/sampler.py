@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.data.samplers import ArraySampler, Orders, expect_count
+from minigrad.data.samplers import COUNT, ArraySampler, Orders
 from minigrad.data.streams import permutation
 from minigrad.dist.group import get_rank, get_world_size
 from minigrad.errors import ArgumentError
@@ -33,7 +33,7 @@ class DistributedSampler(ArraySampler):
         if num_replicas is None or rank is None:
             num_replicas = get_world_size() if num_replicas is None else num_replicas
             rank = get_rank() if rank is None else rank
-        expect_count("DistributedSampler", "num_replicas", num_replicas)
+        COUNT.expect("DistributedSampler", num_replicas=num_replicas)
         if not 0 <= rank < num_replicas:
             raise ArgumentError(
                 f"DistributedSampler: rank: expected 0 to {num_replicas - 1}, got {rank}; pass rank=0, for example"

@@ -8,12 +8,7 @@ import sys
 
 from minigrad.declare.advice import imported, present
 from minigrad.distributions import constraint_registry, constraints, kl, transforms, utils
-from minigrad.distributions.classes import (
-    Categorical,
-    Multinomial,
-    OneHotCategorical,
-    OneHotCategoricalStraightThrough,
-)
+from minigrad.distributions.classes import Categorical, Multinomial, OneHotCategorical, OneHotCategoricalStraightThrough
 from minigrad.distributions.combined import (
     Independent,
     LogisticNormal,

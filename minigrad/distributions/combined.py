@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from minigrad.distributions import constraints
 from minigrad.distributions.classes import Categorical
 from minigrad.distributions.distribution import Distribution
 from minigrad.distributions.real_line import Normal
+from minigrad.distributions.transform_base import widened
 from minigrad.distributions.transforms import ComposeTransform, ExpTransform, StickBreakingTransform, Transform
 from minigrad.distributions.utils import formula, summed
 from minigrad.errors import ArgumentError
@@ -106,7 +106,7 @@ class TransformedDistribution(Distribution):
                     "TransformedDistribution: transforms must be a Transform or a list of Transforms, got "
                     f"{describe(each)}; pass ExpTransform(), for example"
                 )
-        whole, event = ComposeTransform(self.transforms), base_distribution.event_shape
+        whole, event = self._whole, base_distribution.event_shape
         own = (*base_distribution.batch_shape, *event)
         inner = whole.domain.event_dim
         if inner > len(own):
@@ -127,9 +127,12 @@ class TransformedDistribution(Distribution):
         dims = max(whole.codomain.event_dim, len(self.base_dist.event_shape) + whole.codomain.event_dim - inner)
         super().__init__(shape[: len(shape) - dims], shape[len(shape) - dims :], validate_args)
 
+    # All transforms as one.
+    _whole: Any = property(lambda self: ComposeTransform(self.transforms))
+
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         new = copy.copy(self)
-        shape = ComposeTransform(self.transforms).inverse_shape((*batch_shape, *self.event_shape))
+        shape = self._whole.inverse_shape((*batch_shape, *self.event_shape))
         new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
         new.batch_shape = type(self.batch_shape)(batch_shape)
         return new
@@ -141,22 +144,15 @@ class TransformedDistribution(Distribution):
         """Return the codomain of the last transform, with the event dims of the distribution."""
         if not self.transforms:
             return self.base_dist.support
-        image = self.transforms[-1].codomain
-        more = len(self.event_shape) - image.event_dim
-        return constraints.independent(image, more) if more > 0 else image
+        return widened(self.transforms[-1].codomain, len(self.event_shape))
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            return self._mapped(self.base_dist.sample(sample_shape))
+            return self._whole(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Return samples, whose gradients flow to the parameters of the base and of the transforms."""
-        return self._mapped(self.base_dist.rsample(sample_shape))
-
-    def _mapped(self, x: Tensor) -> Tensor:
-        for each in self.transforms:
-            x = each(x)
-        return x
+        return self._whole(self.base_dist.rsample(sample_shape))
 
     @formula
     def log_prob(self, value: Tensor) -> Tensor:
@@ -171,20 +167,15 @@ class TransformedDistribution(Distribution):
             y = x
         return total + summed(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
 
-    def _sign(self) -> Any:
-        return math.prod([each.sign for each in self.transforms], start=1)
-
     @formula
     def cdf(self, value: Tensor) -> Tensor:
         """Return the probability of a sample of at most `value` (elementwise only)."""
-        for each in reversed(self.transforms):
-            value = each.inverse(value)
-        return self._reflected(self.base_dist.cdf(value))
+        return self._reflected(self.base_dist.cdf(self._whole.inverse(value)))
 
-    icdf: Any = formula(lambda self, value: self._mapped(self.base_dist.icdf(self._reflected(value))))
+    icdf: Any = formula(lambda self, value: self._whole(self.base_dist.icdf(self._reflected(value))))
 
     def _reflected(self, p: Tensor) -> Tensor:
-        sign = self._sign()
+        sign = self._whole.sign
         return p if isinstance(sign, int) and sign == 1 else sign * (p - 0.5) + 0.5
 
     def __repr__(self) -> str:

@@ -273,8 +273,7 @@ class Odds(Distribution):
     @property
     def _param(self) -> Tensor:
         """The parameter that the constructor received, probs or logits."""
-        result: Tensor = vars(self)[self._name]
-        return result
+        return vars(self)[self._name]
 
     probs: Any = derived(lambda self: logits_to_probs(self.logits, is_binary=True))
     logits: Any = derived(lambda self: probs_to_logits(self.probs, is_binary=True))

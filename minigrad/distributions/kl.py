@@ -15,7 +15,7 @@ from minigrad.distributions.classes import Categorical, OneHotCategorical
 from minigrad.distributions.combined import Independent, LogNormal, TransformedDistribution
 from minigrad.distributions.counts import Bernoulli, Binomial, Geometric, Poisson
 from minigrad.distributions.distribution import Distribution, ExponentialFamily
-from minigrad.distributions.multivariate import LowRankMultivariateNormal, MultivariateNormal, Wishart, solved
+from minigrad.distributions.multivariate import LowRankMultivariateNormal, NormalVector, Wishart, solved
 from minigrad.distributions.positive import Exponential, Gamma, Half, InverseGamma, Pareto, Weibull
 from minigrad.distributions.real_line import Cauchy, Gumbel, Laplace, Normal, Uniform
 from minigrad.distributions.simplex import Beta, ContinuousBernoulli, Dirichlet
@@ -141,18 +141,14 @@ def _pareto(p: Pareto, q: Pareto) -> Any:
     return where(p.scale < q.scale, math.inf, result)
 
 
-@register_kl(MultivariateNormal, MultivariateNormal)
-@register_kl(LowRankMultivariateNormal, MultivariateNormal)
-def _multivariate(p: Any, q: MultivariateNormal) -> Any:
-    parts = [p.scale_tril] if isinstance(p, MultivariateNormal) else [p.cov_factor, p.cov_diag.sqrt().diag_embed()]
-    trace = sum(solved(q.scale_tril, part).square().sum((-2, -1)) for part in parts)
-    return q._half_log_det() - p._half_log_det() + 0.5 * (trace + q._distance(q.loc - p.loc) - p.event_shape[0])
-
-
-@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
-@register_kl(MultivariateNormal, LowRankMultivariateNormal)
-def _low_rank(p: Any, q: LowRankMultivariateNormal) -> Any:
-    trace = (q.precision_matrix * p.covariance_matrix).sum((-2, -1))
+@register_kl(NormalVector, NormalVector)
+def _multivariate(p: Any, q: Any) -> Any:
+    if isinstance(q, LowRankMultivariateNormal):
+        trace = (q.precision_matrix * p.covariance_matrix).sum((-2, -1))
+    else:
+        low = isinstance(p, LowRankMultivariateNormal)
+        parts = [p.cov_factor, p.cov_diag.sqrt().diag_embed()] if low else [p.scale_tril]
+        trace = sum(solved(q.scale_tril, part).square().sum((-2, -1)) for part in parts)
     return q._half_log_det() - p._half_log_det() + 0.5 * (trace + q._distance(q.loc - p.loc) - p.event_shape[0])
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad import linalg
+from minigrad.core.conditions import Ndim
 from minigrad.core.roles import Number
 from minigrad.core.shape import broadcast_shapes
 from minigrad.distributions import constraints
@@ -205,8 +206,7 @@ class Wishart(Covariance):
         name, matrix = expect_one(
             "Wishart", covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
         )
-        if matrix.ndim < 2:
-            raise ShapeError(f"Wishart: {name} must have at least 2 dims, got {describe(matrix)}; pass a matrix")
+        Ndim(least=2, advice="pass a matrix").expect("Wishart", **{name: matrix})
         n = matrix.shape[-1]
         self.df = broadcast_all(df, zeros_like(matrix[..., 0, 0]))[0]
         batch = self.df.shape

@@ -42,8 +42,7 @@ class Dirichlet(ExponentialFamily):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Return samples, whose gradients with respect to the concentrations are implicit."""
-        x: Any = DirichletSample.apply(expand(self.concentration, shape=self._extended_shape(sample_shape)))
-        return x
+        return DirichletSample.apply(expand(self.concentration, shape=self._extended_shape(sample_shape)))
 
     @formula
     def log_prob(self, value: Tensor) -> Tensor:

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import ref
 
+from minigrad.core.conditions import Ndim
 from minigrad.core.roles import Choice
 from minigrad.distributions import constraints
 from minigrad.distributions.utils import formula, summed
-from minigrad.errors import ShapeError, absent_method
+from minigrad.errors import absent_method
 from minigrad.ops.creation import zeros_like
 from minigrad.runtime.tensor import Tensor
 
@@ -162,7 +163,8 @@ class Inverse(Transform):
         return f"{self.transform!r}.inv"
 
 
-def _widened(constraint: Any, event_dim: int) -> Any:
+def widened(constraint: Any, event_dim: int) -> Any:
+    """Return a set whose values have at least `event_dim` dims."""
     more = event_dim - constraint.event_dim
     return constraints.independent(constraint, more) if more > 0 else constraint
 
@@ -177,25 +179,18 @@ class ComposeTransform(Transform):
         super().__init__(cache_size)
         self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
 
-    @property
-    def domain(self) -> Any:
-        """The domain of the first part, with as many event dims as all parts together require."""
-        if not self.parts:
-            return constraints.real
-        dims = self.parts[-1].codomain.event_dim
-        for part in reversed(self.parts):
-            dims = max(dims + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
-        return _widened(self.parts[0].domain, dims)
+    domain: Any = property(lambda self: self._end(self.parts[::-1], "domain", "codomain"))
+    codomain: Any = property(lambda self: self._end(self.parts, "codomain", "domain"))
 
-    @property
-    def codomain(self) -> Any:
-        """The codomain of the last part, with as many event dims as all parts together require."""
-        if not self.parts:
+    def _end(self, parts: list[Transform], own: str, other: str) -> Any:
+        """Return the set of the last of the parts, with as many event dims as all parts together require."""
+        if not parts:
             return constraints.real
-        dims = self.parts[0].domain.event_dim
-        for part in self.parts:
-            dims = max(dims + part.codomain.event_dim - part.domain.event_dim, part.codomain.event_dim)
-        return _widened(self.parts[-1].codomain, dims)
+        dims = getattr(parts[0], other).event_dim
+        for part in parts:
+            least = getattr(part, own).event_dim
+            dims = max(dims + least - getattr(part, other).event_dim, least)
+        return widened(getattr(parts[-1], own), dims)
 
     bijective: Any = property(lambda self: all(part.bijective for part in self.parts))
 
@@ -266,18 +261,12 @@ class IndependentTransform(Transform):
 
     sign: Any = property(lambda self: self.base_transform.sign)
 
-    def _expect_dims(self, x: Tensor, dims: int) -> None:
-        if x.ndim < dims:
-            raise ShapeError(
-                f"IndependentTransform: expected at least {dims} dims, got {tuple(x.shape)}; add dims with x[None]"
-            )
-
     def _call(self, x: Any) -> Any:
-        self._expect_dims(x, self.domain.event_dim)
+        Ndim(least=self.domain.event_dim, advice="add dims with x[None]").expect("IndependentTransform", x=x)
         return self.base_transform(x)
 
     def _inverse(self, y: Any) -> Any:
-        self._expect_dims(y, self.codomain.event_dim)
+        Ndim(least=self.codomain.event_dim, advice="add dims with y[None]").expect("IndependentTransform", y=y)
         return self.base_transform.inverse(y)
 
     forward_shape: Any = formula(lambda self, shape: self.base_transform.forward_shape(shape))

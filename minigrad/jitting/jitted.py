@@ -9,6 +9,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from minigrad.core.plans import bounded, epoch
+from minigrad.core.roles import Number
 from minigrad.declare.advice import Advised, defined_above
 from minigrad.errors import ArgumentError, warn
 from minigrad.func.trees import flatten
@@ -392,10 +393,7 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True, verify
     >>> [step(mg.tensor([1.0, 1.0])).item() for _ in range(4)]
     [3.0, 2.0, 1.0, 0.0]
     """
-    if isinstance(verify, bool) or not isinstance(verify, int) or verify < 0:
-        raise ArgumentError(
-            f"jit: verify must be an integer of 0 or more, got {describe(verify)}; pass verify=1, for example"
-        )
+    Number(0, whole=True, example=1).expect("jit", verify=verify)
     if function is None:
         return functools.partial(jit, fuse=fuse, verify=verify)
     if isinstance(function, Jitted):

@@ -134,8 +134,7 @@ def exercises_of(chapter: str) -> dict[str, Exercise]:
     """Return the exercises of a chapter such as "01" by name; an empty dict for an unknown chapter."""
     if chapter not in MODULES:
         return {}
-    found: dict[str, Exercise] = importlib.import_module(f"minigrad.learning.exercises.{MODULES[chapter]}").EXERCISES
-    return found
+    return importlib.import_module(f"minigrad.learning.exercises.{MODULES[chapter]}").EXERCISES
 
 
 def check(name: str, answer: Any) -> Verdict:

@@ -43,5 +43,4 @@ def layers() -> dict[str, Any]:
 
 def __dir__() -> list[str]:
     """Return the public names."""
-    names: list[str] = __getattr__("__all__")
-    return names
+    return __getattr__("__all__")

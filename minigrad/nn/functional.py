@@ -89,8 +89,7 @@ def multi_head_attention_forward(
         bias_k, bias_v, add_zero_attn, dropout_p if training else 0.0, out_proj_weight, out_proj_bias,
     )  # fmt: skip
     arguments = key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal
-    result: tuple[Tensor, Tensor | None] = heads.forward(query, key, value, *arguments)
-    return result
+    return heads.forward(query, key, value, *arguments)
 
 
 def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtype: Any) -> Tensor:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from minigrad.core.conditions import Ndim, expect_multiple
 from minigrad.core.roles import Choice
 from minigrad.declare.advice import answering
 from minigrad.declare.manual import document_all
-from minigrad.errors import ArgumentError, ShapeError, warn
+from minigrad.errors import ArgumentError, warn
 from minigrad.ops.generators import Generator
 from minigrad.ops.linalg.lu import qr
 from minigrad.ops.random import randperm
@@ -46,20 +47,16 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         if isinstance(param, bool) or not isinstance(param, int | float | None):
             raise ArgumentError(f"calculate_gain: param must be a number, got {param!r}; pass 0.01, for example")
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
-    linear = nonlinearity.startswith("conv") and nonlinearity.rstrip("123d") in ("conv", "conv_transpose")
-    if not linear and nonlinearity not in GAINS:
-        names = ", ".join(["leaky_relu", *GAINS])
-        raise ArgumentError(f"calculate_gain: expected one of {names}, got {nonlinearity!r}; pass 'relu', for example")
-    return 1.0 if linear else GAINS[nonlinearity]
+    if nonlinearity.startswith("conv") and nonlinearity.rstrip("123d") in ("conv", "conv_transpose"):
+        return 1.0
+    Choice("leaky_relu", *GAINS, advice="pass 'relu', for example").expect("calculate_gain", nonlinearity=nonlinearity)
+    return GAINS[nonlinearity]
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     """Return (fan in, fan out) of a weight of shape (out, in, *window)."""
-    if tensor.ndim < 2:
-        raise ShapeError(
-            f"init: tensor must have at least 2 dims to have a fan in and a fan out, got {describe(tensor)}; use "
-            "uniform_ for a vector"
-        )
+    purpose, advice = "for a fan in and a fan out", "use uniform_ for a vector"
+    Ndim(least=2, layout=purpose, advice=advice).expect("init", tensor=tensor)
     window = math.prod(tensor.shape[2:])
     return tensor.shape[1] * window, tensor.shape[0] * window
 
@@ -130,8 +127,7 @@ def eye_(tensor: Any) -> Tensor:
 
     Raises ShapeError if the tensor does not have 2 dims.
     """
-    if tensor.ndim != 2:
-        raise ShapeError(f"eye_: tensor must have 2 dims, got {describe(tensor)}; reshape or slice the weight")
+    Ndim(2, advice="reshape or slice the weight").expect("eye_", tensor=tensor)
     with no_grad():
         tensor.zero_()
         k = min(tensor.shape)
@@ -149,11 +145,8 @@ def dirac_(tensor: Any, groups: int = 1) -> Tensor:
 
     Raises ShapeError if the tensor does not have 3 to 5 dims, or if dim 0 is not divisible by `groups`.
     """
-    if tensor.ndim not in (3, 4, 5) or tensor.shape[0] % groups:
-        raise ShapeError(
-            f"dirac_: tensor must have 3 to 5 dims, and the length of dim 0 must be a multiple of groups={groups}, got "
-            f"{describe(tensor)}; pass groups=1, for example"
-        )
+    Ndim(3, 4, 5, advice="pass the weight of a convolution").expect("dirac_", tensor=tensor)
+    expect_multiple("dirac_", "the length of dim 0", len(tensor), tensor, "pass groups=1, for example", groups=groups)
     each = tensor.shape[0] // groups
     center = [n // 2 for n in tensor.shape[2:]]
     with no_grad():
@@ -163,6 +156,12 @@ def dirac_(tensor: Any, groups: int = 1) -> Tensor:
             for d in range(min(each, tensor.shape[1])):
                 values[(g * each + d, d, *center)] = 1.0
     return tensor
+
+
+def _orthonormal(weight: Any) -> Any:
+    """Return the Q of the QR decomposition whose R has a positive diagonal; a normal weight yields a uniform Q."""
+    q, r = qr(weight)
+    return q * r.diagonal().sign()
 
 
 def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None) -> Tensor:
@@ -177,18 +176,13 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
     Source: Saxe, McClelland and Ganguli, Exact solutions to the nonlinear dynamics of learning in deep linear neural
     networks, 2013.
     """
-    if tensor.ndim < 2:
-        raise ShapeError(
-            f"orthogonal_: tensor must have at least 2 dims, got {describe(tensor)}; use normal_ for a vector"
-        )
+    Ndim(least=2, advice="use normal_ for a vector").expect("orthogonal_", tensor=tensor)
     if not tensor.numel():
         return tensor
     rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
     with no_grad():
         flat = tensor.detach().new_empty((rows, columns)).normal_(generator=generator)
-        q, r = qr(flat.t().contiguous() if rows < columns else flat)
-        # If R has a positive diagonal, Q is uniformly distributed over the orthogonal matrices.
-        q = q * r.diagonal().sign()
+        q = _orthonormal(flat.t().contiguous() if rows < columns else flat)
         return tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape) * gain)
 
 
@@ -201,8 +195,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Generato
 
     Source: Martens, Deep learning via Hessian-free optimization, 2010.
     """
-    if tensor.ndim != 2:
-        raise ShapeError(f"sparse_: tensor must have 2 dims, got {describe(tensor)}; reshape or slice the weight")
+    Ndim(2, advice="reshape or slice the weight").expect("sparse_", tensor=tensor)
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     with no_grad():
@@ -282,8 +275,7 @@ def _older(function: Any) -> Any:
 
     def alias(*args: Any, **kwargs: Any) -> Tensor:
         warn(f"init.{name}: this name is deprecated; write init.{name}_")
-        result: Tensor = function(*args, **kwargs)
-        return result
+        return function(*args, **kwargs)
 
     alias.__name__ = alias.__qualname__ = name
     alias.__doc__ = f"Call `{name}_`; this is its older name."

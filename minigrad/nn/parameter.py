@@ -46,8 +46,7 @@ class ParameterKind(type):
         made.requires_grad_(requires_grad)
         if not requires_grad:
             made._grad = made.name = None  # frozen from the start, so any dtype is allowed
-        parameter: Var = made
-        return parameter
+        return made
 
     def __instancecheck__(cls, instance: object) -> bool:
         return is_parameter(instance)
@@ -87,8 +86,7 @@ class BufferKind(type):
             made.requires_grad_()
         buffers[made.id] = persistent
         weakref.finalize(made, buffers.pop, made.id, None)
-        result: Tensor = made
-        return result
+        return made
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor) and instance.id in buffers

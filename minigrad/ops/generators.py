@@ -116,6 +116,14 @@ class Generator:
         return storage
 
 
+def expect_generator(name: str, generator: Any) -> None:
+    """Raise ArgumentError unless `generator` is a Generator or None."""
+    if generator is not None and not isinstance(generator, Generator):
+        raise ArgumentError(
+            f"{name}: generator must be a mg.Generator, got {describe(generator)}; pass generator=mg.Generator()"
+        )
+
+
 @cache
 def memory_of(device: Device) -> Callable[[], Storage] | None:
     """Return a function that makes the memory of a state, for a device whose memory the host can write; or None."""

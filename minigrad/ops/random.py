@@ -21,7 +21,7 @@ from minigrad.declare.forms import in_format
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import expect_fit, expect_float, expect_numbers, format_like
-from minigrad.ops.generators import Draw, Generator, Shuffle, default_generator
+from minigrad.ops.generators import Draw, Generator, Shuffle, default_generator, expect_generator
 from minigrad.ops.indexing.sorting import insertions, topk
 from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.reduction.scan import cumsum
@@ -49,10 +49,8 @@ def of_parts(
 
 
 def _floating(name: str, dtype: Any, generator: Any, complexes: bool = False) -> Any:
-    if generator is not None and not isinstance(generator, Generator):
-        raise ArgumentError(
-            f"{name}: the generator must be a mg.Generator, got {describe(generator)}; pass generator=mg.Generator()"
-        )
+    if generator is not None:
+        expect_generator(name, generator)
     kind = default_float() if dtype is None else as_dtype(dtype)
     if not (kind.is_float or (complexes and kind.is_complex)):
         raise DTypeError(f"{name}: dtype must be a floating dtype, got {kind}; use randint for random integers")

@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 from minigrad.core.dtype import finfo
+from minigrad.core.roles import Number
 from minigrad.declare.names import LINALG, MG, namespaces
 from minigrad.errors import ArgumentError
 from minigrad.optim.optimizer import GroupOptimizer, Params
-from minigrad.optim.states import expect_at_least, expect_rate, filled, options_of, rate_of, scalar_state
+from minigrad.optim.states import NOT_NEGATIVE, expect_rate, filled, options_of, rate_of, scalar_state
 from minigrad.runtime.tensor import Tensor
 
 
@@ -46,9 +47,9 @@ class Adafactor(GroupOptimizer):
             raise ArgumentError(
                 f"Adafactor: expected beta2_decay to be at most 0, got {beta2_decay}; pass beta2_decay=-0.8"
             )
-        expect_at_least("Adafactor", **{"eps[0]": 0.0 if eps[0] is None else eps[0], "eps[1]": eps[1]})
-        expect_at_least("Adafactor", 1.0, d=d)
-        expect_at_least("Adafactor", weight_decay=weight_decay)
+        least = 0.0 if eps[0] is None else eps[0]
+        NOT_NEGATIVE.expect("Adafactor", weight_decay=weight_decay, **{"eps[0]": least, "eps[1]": eps[1]})
+        Number(1, example=1.0).expect("Adafactor", d=d)
         super().__init__(params, options_of(locals()))
 
     def update(self, group: dict[str, Any]) -> None:
@@ -81,8 +82,7 @@ def zeros_without(g: Tensor, dim: int) -> Tensor:
     """Return zeros with the shape of a gradient, except that one dim has length 1."""
     shape = list(g.shape)
     shape[dim] = 1
-    made: Tensor = namespaces[MG]["zeros"](*shape, dtype=g.dtype, device=g.device)
-    return made
+    return namespaces[MG]["zeros"](*shape, dtype=g.dtype, device=g.device)
 
 
 def root_mean_square(x: Any) -> float:

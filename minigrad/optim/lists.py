@@ -91,8 +91,8 @@ def total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfi
         result: Any = vector_norm(stack(norms), norm_type) if norms else namespaces[MG]["tensor"](0.0)
     if error_if_nonfinite and not math.isfinite(result.item()):
         raise GradientError(
-            f"total_norm: expected a finite norm of order {norm_type}, got {result.item()}; pass "
-            "error_if_nonfinite=False to return this norm"
+            f"total_norm: expected a finite norm of order {norm_type}, got {result.item()}; find the "
+            "gradient that is not finite with mg.detect_anomaly(), or pass error_if_nonfinite=False"
         )
     return result
 

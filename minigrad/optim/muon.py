@@ -11,7 +11,7 @@ from minigrad.declare.names import LINALG, MG, namespaces
 from minigrad.errors import ArgumentError
 from minigrad.optim import rules
 from minigrad.optim.optimizer import GroupOptimizer, Params
-from minigrad.optim.states import expect_at_least, expect_rate, filled, options_of
+from minigrad.optim.states import NOT_NEGATIVE, expect_rate, filled, options_of
 from minigrad.runtime.tensor import Tensor, describe
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan's polynomial, whose derivative at 0 is large
@@ -45,7 +45,7 @@ class Muon(GroupOptimizer):
         adjust_lr_fn: str | None = None,
     ) -> None:  # fmt: skip
         expect_rate("Muon", lr)
-        expect_at_least("Muon", momentum=momentum, weight_decay=weight_decay)
+        NOT_NEGATIVE.expect("Muon", momentum=momentum, weight_decay=weight_decay)
         Choice(None, "original", "match_rms_adamw").expect("Muon", adjust_lr_fn=adjust_lr_fn)
         super().__init__(params, options_of(locals()))
 

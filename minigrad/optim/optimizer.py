@@ -197,28 +197,19 @@ class Optimizer:
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
         """Call `hook(optimizer)` before a state dict is created."""
-        return self._added("state_dict_pre", hook, prepend)
+        return HookHandle(self._hooks["state_dict_pre"], hook, prepend=prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
         """Call `hook(optimizer, state_dict)` after a state dict is created; the hook may return another dict."""
-        return self._added("state_dict_post", hook, prepend)
+        return HookHandle(self._hooks["state_dict_post"], hook, prepend=prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
         """Call `hook(optimizer, state_dict)` before a state dict is loaded; the hook may return another dict."""
-        return self._added("load_state_dict_pre", hook, prepend)
+        return HookHandle(self._hooks["load_state_dict_pre"], hook, prepend=prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
         """Call `hook(optimizer)` after a state dict is loaded."""
-        return self._added("load_state_dict_post", hook, prepend)
-
-    def _added(self, kind: str, hook: Callable[..., Any], prepend: bool) -> HookHandle:
-        hooks = self._hooks[kind]
-        before = dict(hooks)
-        handle = HookHandle(hooks, hook)
-        if prepend:
-            for number in before:
-                hooks[number] = hooks.pop(number)
-        return handle
+        return HookHandle(self._hooks["load_state_dict_post"], hook, prepend=prepend)
 
     # ---- state ----
 

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import float32
+from minigrad.core.roles import Number
 from minigrad.declare.names import MG, namespaces
 from minigrad.errors import ArgumentError
 from minigrad.runtime.changes import CountedDict
 from minigrad.runtime.tensor import Tensor
 
 # ---- options ---------------------------------------------------------------------------------------------------------
+
+
+NOT_NEGATIVE = Number(0.0)
 
 
 def rate_of(group: dict[str, Any]) -> float:
@@ -26,30 +30,12 @@ def options_of(variables: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in variables.items() if name not in ("self", "params", "__class__")}
 
 
-def expect_offered(name: str, defaults: dict[str, Any]) -> None:
-    """Raise ArgumentError for options that exclude each other or are not supported."""
-    if defaults.get("fused") and defaults.get("foreach"):
-        raise ArgumentError(
-            f"{name}: fused and foreach must not both be True; omit both, because one launch updates each parameter "
-            "group anyway"
-        )
-
-
-def expect_at_least(name: str, least: float = 0.0, **values: Any) -> None:
-    """Raise ArgumentError if a value is less than `least` or nan."""
-    for option_name, value in values.items():
-        if not value >= least:
-            raise ArgumentError(
-                f"{name}: {option_name} must be at least {least:g}, got {value}; pass a value in this range"
-            )
-
-
-def expect_betas(name: str, betas: Sequence[Any], option_name: str = "betas") -> None:
+def expect_betas(name: str, betas: Sequence[Any]) -> None:
     """Raise ArgumentError unless all values are in [0, 1)."""
     for k, beta in enumerate(betas):
         if not 0.0 <= beta < 1.0:
             raise ArgumentError(
-                f"{name}: {option_name}[{k}] must be at least 0 and less than 1, got {beta}; pass 0.9, for example"
+                f"{name}: betas[{k}] must be at least 0 and less than 1, got {beta}; pass 0.9, for example"
             )
 
 
@@ -59,7 +45,7 @@ def expect_rate(name: str, lr: Any) -> None:
         raise ArgumentError(
             f"{name}: lr must be a number or a tensor of one element, got shape {lr.shape}; pass lr=1e-3, for example"
         )
-    expect_at_least(name, lr=lr.item() if isinstance(lr, Tensor) else lr)
+    NOT_NEGATIVE.expect(name, lr=lr.item() if isinstance(lr, Tensor) else lr)
 
 
 # ---- states: parameters are replaced by indices ----------------------------------------------------------------------
@@ -133,12 +119,10 @@ def taken(entry: str, value: Any, p: Tensor) -> Any:
 
 def scalar_state(value: float) -> Tensor:
     """Return a counter in the form that PyTorch uses: a float32 scalar on the CPU."""
-    made: Tensor = namespaces[MG]["tensor"](float(value), dtype=float32, device="cpu")
-    return made
+    return namespaces[MG]["tensor"](float(value), dtype=float32, device="cpu")
 
 
 def filled(p: Tensor, value: complex) -> Tensor:
     """Return a tensor with the shape and strides of a parameter, filled with a value; both parts of complex numbers."""
     value = complex(value, value) if p.dtype.is_complex else value
-    made: Tensor = namespaces[MG]["full_like"](p.detach(), value)
-    return made
+    return namespaces[MG]["full_like"](p.detach(), value)

@@ -14,10 +14,10 @@ from operator import is_
 from typing import Any, ClassVar
 
 from minigrad.declare.many import Rule
-from minigrad.errors import absent_method
+from minigrad.errors import ArgumentError, absent_method
 from minigrad.ops.shape.parts import view_as_complex, view_as_real
 from minigrad.optim.optimizer import Optimizer, Params, loss_of
-from minigrad.optim.states import expect_at_least, expect_betas, expect_offered, expect_rate, filled, scalar_state
+from minigrad.optim.states import NOT_NEGATIVE, expect_betas, expect_rate, filled, scalar_state
 from minigrad.runtime.changes import CountedDict, changes
 from minigrad.runtime.many import ManyPlan, rows_of
 from minigrad.runtime.recording import no_grad
@@ -54,8 +54,12 @@ class RuleOptimizer(Optimizer):
             elif key == "betas":
                 expect_betas(name, defaults[key])
             else:
-                expect_at_least(name, **{key: defaults[key]})
-        expect_offered(name, defaults)
+                NOT_NEGATIVE.expect(name, **{key: defaults[key]})
+        if defaults.get("fused") and defaults.get("foreach"):
+            raise ArgumentError(
+                f"{name}: fused and foreach must not both be True; omit both, because one launch updates each "
+                "parameter group anyway"
+            )
         super().__init__(params, defaults)
 
     def rule(self, group: dict[str, Any]) -> Rule:
@@ -196,14 +200,12 @@ def constants_of(
         number = f"(x if (x := {option}).__class__ in PLAIN else number_of(x))"
         texts.append(f"more[{name!r}]" if name in more else number)
     bound = {"PLAIN": PLAIN, "number_of": number_of, "constants": rule.constants}
-    made: Callable[..., tuple[float, ...]] = eval(f"lambda group, more: constants({', '.join(texts)})", bound)
-    return made
+    return eval(f"lambda group, more: constants({', '.join(texts)})", bound)
 
 
 def number_of(option: Any) -> float:
     """Return an option of a group as a number; it may be a tensor."""
-    number: float = option.item() if isinstance(option, Tensor) else option
-    return number
+    return option.item() if isinstance(option, Tensor) else option
 
 
 class GroupPlan:

@@ -73,9 +73,11 @@ class HookHandle:
 
     __slots__ = ("_hooks", "_number")
 
-    def __init__(self, hooks: dict[int, Hook], hook: Hook, last: bool = False) -> None:
+    def __init__(self, hooks: dict[int, Hook], hook: Hook, last: bool = False, prepend: bool = False) -> None:
         self._hooks, self._number = hooks, next(_numbers) + LAST * last
         hooks[self._number] = hook
+        for number in [*hooks][:-1] if prepend else ():
+            hooks[number] = hooks.pop(number)
         changes.hooks += 1
 
     def remove(self) -> None:

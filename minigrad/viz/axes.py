@@ -53,14 +53,6 @@ class Chart:
         for piece in line.pieces:
             yield from inside([((a - left) / (right - left), (b - low) / (high - low)) for a, b in piece])
 
-    def svg(self) -> str:
-        """Return the chart as one SVG document."""
-        return as_svg(self)
-
-    def text(self) -> str:
-        """Return the chart as text that consists of braille dots."""
-        return as_text(self)
-
 
 def inside(piece: Sequence[Point]) -> Iterator[list[Point]]:
     """Yield the parts of a piece with heights from 0 to 1; a part that leaves this range ends on its border."""

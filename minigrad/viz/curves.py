@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minigrad.core.roles import Number
 from minigrad.declare.record import lookalikes, schema
 from minigrad.diagnostics.flow import values
 from minigrad.errors import ArgumentError
@@ -23,7 +24,7 @@ from minigrad.func import grad
 from minigrad.ops.creation import tensor
 from minigrad.runtime.data import wide
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.viz.axes import Chart, Line, widened
+from minigrad.viz.axes import Chart, Line, as_svg, as_text, widened
 from minigrad.viz.picture import Picture
 
 Array = NDArray[np.float64]
@@ -58,7 +59,7 @@ class Curves(Picture):
 
     def __init__(self, chart: Chart, curves: Sequence[Curve]) -> None:
         self.values = {curve.name: (curve.x, curve.y) for curve in curves}
-        super().__init__(chart.title, chart.text(), svg=chart.svg())
+        super().__init__(chart.title, as_text(chart), svg=as_svg(chart))
 
 
 def curves(
@@ -118,11 +119,7 @@ def check_range(over: Any, orders: int) -> None:
             f"viz.curves: over must be (from, to), two increasing numbers with space for {POINTS} points, got "
             f"{over!r}; pass over=(-2.0, 2.0), for example"
         )
-    if not isinstance(orders, int) or orders < 0:
-        raise ArgumentError(
-            f"viz.curves: orders must be the number of derivatives to draw, 0 or more, got {orders!r}; pass orders=1, "
-            "for example"
-        )
+    Number(0, whole=True, example=1).expect("viz.curves", orders=orders)
 
 
 # ---- functions ------------------------------------------------------------------------------------------------------
@@ -170,8 +167,7 @@ def derivative(fn: Function) -> Function:
 
 def heights(fn: Function, x: Array) -> Array:
     """Return the values at all sample points, computed by one call."""
-    result: Array = wide(values(fn(tensor(x))))
-    return result
+    return wide(values(fn(tensor(x))))
 
 
 def check_single(fn: Function, name: str, x: Array) -> Tensor:

@@ -105,11 +105,16 @@ def kernels(y: Tensor) -> list[Path]:
 
     Raises GradientError if no op is recorded for `y`.
     """
-    expect_tensors("viz.kernels", y)
-    if y.is_leaf:
-        raise GradientError(f"viz.kernels: {describe(y)} must be the result of a recorded op; compute it from a mg.Var")
-    node = current(y)
+    node = op_of("viz.kernels", y)
     return [] if node.plan.launch is None else [Path(file) for file in files_of(node)]
+
+
+def op_of(name: str, y: Tensor) -> Any:
+    """Return the node of the op that made y; raise GradientError if none is recorded."""
+    expect_tensors(name, y)
+    if y.is_leaf:
+        raise GradientError(f"{name}: {describe(y)} must be the result of a recorded op; compute it from a mg.Var")
+    return current(y)
 
 
 def files_of(node: BackpropOp) -> list[str]:

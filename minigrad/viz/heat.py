@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from minigrad.api.page import LIGHT
-from minigrad.diagnostics.flow import values
+from minigrad.core.conditions import Ndim
+from minigrad.diagnostics.flow import expect_values, values
 from minigrad.diagnostics.shown import hues
-from minigrad.errors import ArgumentError, GradientError
+from minigrad.errors import ArgumentError
 from minigrad.runtime.data import wide
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
-from minigrad.runtime.tracers import Tracer
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz.cells import BINS, COLUMNS, Cell, Matrix, Statistics, is_warm, mark, matrices_of, statistics, text_of
 from minigrad.viz.picture import INK, LINE, MONO, Picture, box, drawing, label
 from minigrad.viz.svg import ODD
@@ -75,15 +75,8 @@ def tensor(x: Tensor) -> Heat:
     >>> picture.statistics.mean, picture.statistics.zeros
     (0.75, 0.25)
     """
-    expect_tensors(NAME, x)
-    if isinstance(x, Tracer):
-        raise GradientError(
-            f"{NAME}: {describe(x)} belongs to a transform and has no values; call {NAME} outside the transform"
-        )
-    if x.ndim > RANK:
-        raise ArgumentError(
-            f"{NAME}: x must have at most {RANK} dims, got {describe(x)}; select a part, for example x[0]"
-        )
+    expect_values(NAME, x)
+    Ndim(most=RANK, advice="select a part, for example x[0]").but(error=ArgumentError).expect(NAME, x=x)
     return Heat(x)
 
 

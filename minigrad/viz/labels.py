@@ -11,11 +11,11 @@ import numpy as np
 
 from minigrad.autodiff.grads import GradStore
 from minigrad.core.op import Op
+from minigrad.core.roles import Choice
 from minigrad.core.shape import Window
 from minigrad.diagnostics.flow import flow, values
 from minigrad.diagnostics.shown import as_text
 from minigrad.diagnostics.tape import in_units, size_of
-from minigrad.errors import ArgumentError
 from minigrad.runtime.data import host_array, wide
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import Tensor
@@ -116,15 +116,10 @@ def tinted(colour: str | None, y: Tensor, order: Mapping[str, tuple[str, Any]]) 
 
     `order` contains the vertices of the picture.  Raises ArgumentError unless `colour` is "gradient", "bytes" or None.
     """
+    Choice("gradient", "bytes", None).expect("viz.graph", colour=colour)
     if colour is None:
         return {}, []
-    if colour == "gradient":
-        return by_gradient(y, order)
-    if colour == "bytes":
-        return by_bytes(order)
-    raise ArgumentError(
-        f"viz.graph: colour must be 'gradient' or 'bytes', got {colour!r}; pass colour='gradient', for example"
-    )
+    return by_gradient(y, order) if colour == "gradient" else by_bytes(order)
 
 
 def by_gradient(y: Tensor, order: Mapping[str, tuple[str, Any]]) -> tuple[dict[str, str], Legend]:

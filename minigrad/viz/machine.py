@@ -18,9 +18,8 @@ from minigrad.errors import GradientError
 from minigrad.kernels.store import listings, source
 from minigrad.ops.creation import ones
 from minigrad.runtime.graph import BackpropOp
-from minigrad.runtime.rebasing import current
-from minigrad.runtime.tensor import Tensor, describe
-from minigrad.viz.explain import files_of, kernel_files
+from minigrad.runtime.tensor import Tensor
+from minigrad.viz.explain import files_of, kernel_files, op_of
 from minigrad.viz.picture import Picture
 
 WIDTHS = {"zmm": 512, "ymm": 256, "xmm": 128}  # registers of x86, in bits
@@ -55,9 +54,7 @@ def kernel(y: Tensor, machine: bool = True) -> Picture:
     Raises GradientError if no op is recorded for `y`, or the graph was freed.
     Raises KernelError if `machine` is True and NUMBA_DISABLE_JIT=1 prevents compilation.
     """
-    if not isinstance(y, Tensor) or y.is_leaf:
-        raise GradientError(f"viz.kernel: {describe(y)} must be the result of a recorded op; compute it from a mg.Var")
-    node = current(y)
+    node = op_of("viz.kernel", y)
     if node.saved is None and node.op.saves[node.mask]:
         raise GradientError(
             "viz.kernel: the graph was freed by an earlier backward(); call viz.kernel before backward(), or pass "

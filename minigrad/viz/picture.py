@@ -95,20 +95,12 @@ ZOOM: Final = 2.0  # pixels of a PNG per unit of its SVG, so that letters are sh
 
 
 def rendered(svg: str, ending: str) -> bytes:
-    """Return an SVG document as the bytes of a PNG or PDF file.
+    """Return an SVG document as the bytes of a PNG file, or of a PDF file with one page, whose text can be searched.
 
     `ending` is ".png" or ".pdf".  Raises ArgumentError if the package for this format is not installed.
     """
-    return as_png(svg) if ending == ".png" else as_pdf(svg)
-
-
-def as_png(svg: str) -> bytes:
-    """Return a PNG that is twice as large as the SVG."""
-    return bytes(package("resvg_py", ".png").svg_to_bytes(svg_string=svg, zoom=ZOOM))
-
-
-def as_pdf(svg: str) -> bytes:
-    """Return a PDF with one page, whose text can be searched."""
+    if ending == ".png":
+        return bytes(package("resvg_py", ".png").svg_to_bytes(svg_string=svg, zoom=ZOOM))
     svglib = package("svglib.svglib", ".pdf")
     pdf = import_module("reportlab.graphics.renderPDF")
     log = logging.getLogger("svglib.svglib")

@@ -11,11 +11,9 @@ from math import prod
 
 import numpy as np
 
-from minigrad.diagnostics.flow import values
-from minigrad.errors import GradientError
+from minigrad.diagnostics.flow import expect_values, values
 from minigrad.runtime.recording import no_grad
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
-from minigrad.runtime.tracers import Tracer
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz.explain import address
 from minigrad.viz.picture import COOL, INK, LINE, MONO, PALE, Picture, box, drawing, label
 from minigrad.viz.svg import ON_TINT
@@ -33,12 +31,7 @@ def layout(x: Tensor) -> Picture:
 
     Raises GradientError if `x` is a value inside a transform, which has no memory of its own.
     """
-    expect_tensors("viz.layout", x)
-    if isinstance(x, Tracer):
-        raise GradientError(
-            f"viz.layout: expected a tensor with its own memory, got {describe(x)} inside a transform; call viz.layout "
-            "outside the function"
-        )
+    expect_values("viz.layout", x)
     indices = islice(product(*map(range, beginning(x).shape)), POSITIONS)
     positions = [x.offset + sum(i * s for i, s in zip(index, x.strides, strict=True)) for index in indices]
     first_values = values(beginning(x)).reshape(-1)[: len(positions)]

@@ -139,14 +139,14 @@ def test_several_indices_at_once_are_asked_of_the_dataset() -> None:
 
 
 WRONG: dict[str, Any] = {
-    "batch_size: expected a positive int": {"batch_size": 0}, "num_workers: expected an int": {"num_workers": -1},
-    "timeout: expected": {"timeout": -1}, "prefetch_factor requires worker": {"prefetch_factor": 2},
+    "batch_size must be positive": {"batch_size": 0}, "num_workers must not be negative": {"num_workers": -1},
+    "timeout must not be negative": {"timeout": -1}, "prefetch_factor requires worker": {"prefetch_factor": 2},
     "persistent_workers requires worker": {"persistent_workers": True},
     "sampler and shuffle=True exclude": {"shuffle": True, "sampler": [0]},
     "batch_sampler excludes": {"batch_sampler": [[0]], "batch_size": 2},
     "drop_last=True requires batches": {"batch_size": None, "drop_last": True},
-    r"generator: expected a mg\.Generator": {"generator": 0},
-    "prefetch_factor: expected a positive int": {"num_workers": 1, "prefetch_factor": 0},
+    r"generator must be a mg\.Generator": {"generator": 0},
+    "prefetch_factor must be positive": {"num_workers": 1, "prefetch_factor": 0},
     "timeout requires worker": {"timeout": 5}, "multiprocessing_context requires": {"multiprocessing_context": "spawn"},
     "collate_fn: expected a function": {"collate_fn": 3}, "sampler: expected an iterable": {"sampler": 3},
     "batch_sampler: expected an iterable": {"batch_sampler": 3},

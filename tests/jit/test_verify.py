@@ -85,5 +85,5 @@ def test_gradients_and_writes_are_compared() -> None:
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, "all"])
 def test_a_wrong_interval_is_refused(wrong: object) -> None:
-    with pytest.raises(mg.ArgumentError, match="verify must be an integer"):
+    with pytest.raises(mg.ArgumentError, match=r"verify must (be an int|not be negative), got"):
         mg.jit(lambda x: x, verify=wrong)  # type: ignore[arg-type]

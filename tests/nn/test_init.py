@@ -83,7 +83,7 @@ def test_structured_values() -> None:
     [
         (lambda: init.xavier_uniform_(weight(3)), ShapeError, "at least 2 dims"),
         (lambda: init.kaiming_normal_(weight(3, 3), mode="fan"), ArgumentError, "'fan_in' or 'fan_out'"),
-        (lambda: init.calculate_gain("gelu"), ArgumentError, "expected one of leaky_relu, linear"),
+        (lambda: init.calculate_gain("gelu"), ArgumentError, "must be 'leaky_relu', 'linear'"),
         (lambda: init.eye_(weight(3)), ShapeError, "must have 2 dims"),
         (lambda: init.sparse_(weight(3), 0.5), ShapeError, "must have 2 dims"),
         (lambda: init.dirac_(weight(3, 2, 2), groups=2), ShapeError, "a multiple of groups=2"),

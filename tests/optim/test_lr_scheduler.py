@@ -94,9 +94,9 @@ def test_a_rate_that_is_a_tensor_is_written_into() -> None:
     [
         (lambda o: schedulers.StepLR(None, 2), "must be a mg.optim.Optimizer, got NoneType"),
         (lambda o: schedulers.StepLR(o, 2, last_epoch=3), "requires 'initial_lr'"),
-        (lambda o: schedulers.LambdaLR(o, [abs]), "one function for each of the 2 parameter groups, got 1"),
+        (lambda o: schedulers.LambdaLR(o, [abs]), "one value for each of the 2 parameter groups, got 1"),
         (lambda o: schedulers.ConstantLR(o, 2.0), "factor must be a number from 0 to 1, got 2.0"),
-        (lambda o: schedulers.LinearLR(o, 0.0), r"start_factor in \(0, 1\]"),
+        (lambda o: schedulers.LinearLR(o, 0.0), "start_factor must be a number from 0 to 1, above 0"),
         (lambda o: schedulers.OneCycleLR(o, 0.1), "either total_steps, or both epochs and steps_per_epoch"),
         (lambda o: schedulers.OneCycleLR(o, 0.1, 10, pct_start=2.0), r"pct_start must be a number from 0 to 1"),
         (lambda o: schedulers.CyclicLR(o, 0.1, 0.2, mode="square"), "got 'square'"),

@@ -196,7 +196,7 @@ def test_a_logarithmic_scale_has_powers_and_counts_what_it_leaves_out() -> None:
         (([1, [2]], [1, 2]), {}, "must be a function or a sequence of numbers"),
         (mg.tanh, {"over": 3}, "over must be"),
         (mg.tanh, {"over": (0, math.inf)}, "over must be"),
-        (mg.tanh, {"orders": -1}, "orders must be the number of derivatives to draw, 0 or more, got -1"),
+        (mg.tanh, {"orders": -1}, "orders must not be negative, got -1"),
         (mg.tanh, {"orders": 1.5}, "got 1.5"),
         (mg.tanh, {"names": ["one"]}, "names must have one entry per curve, got 1"),
     ],

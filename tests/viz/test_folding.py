@@ -169,7 +169,7 @@ def test_colours_of_gradients_and_bytes_and_their_legends() -> None:
     assert "|g| from 1e0" in picture.svg("builtin")
     held = mg.viz.graph((x.exp() * x).sum(), colour="bytes")
     assert {node.tint for node in held.nodes if node.label.startswith("sum")} == {"#e5e7eb"}
-    with pytest.raises(ArgumentError, match="colour must be 'gradient' or 'bytes', got 'red'"):
+    with pytest.raises(ArgumentError, match="colour must be 'gradient', 'bytes' or None, got 'red'"):
         mg.viz.graph(y, colour="red")
     y.backward()
     with pytest.raises(GradientError, match=r"^viz\.graph: .*freed"):

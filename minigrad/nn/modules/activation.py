@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.conditions import Ndim
+from minigrad.errors import ArgumentError
 from minigrad.nn import functional as F
 from minigrad.nn.init import constant_
 from minigrad.nn.modules.derived import FromFunction
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
 from minigrad.ops.creation import empty
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 
 class _Activation(FromFunction):
@@ -183,11 +184,7 @@ class Softmax2d(Module):
     """Return the softmax over the channels of images (N, C, H, W) or (C, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        if input.ndim not in (3, 4):
-            raise ShapeError(
-                f"Softmax2d: input must have 3 or 4 dims, (C, H, W) or (N, C, H, W), got {describe(input)}; add a "
-                "batch dim with unsqueeze(0)"
-            )
+        Ndim(3, 4, layout="(C, H, W) or (N, C, H, W)").expect("Softmax2d", input=input)
         return F.softmax(input, -3)
 
 

@@ -168,8 +168,7 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        result: Tensor = self.step(f"RNN_{self.nonlinearity.upper()}", input, hx)[0]
-        return result
+        return self.step(f"RNN_{self.nonlinearity.upper()}", input, hx)[0]
 
 
 class LSTMCell(RNNCellBase):
@@ -196,8 +195,7 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        result: Tensor = self.step("GRU", input, hx)[0]
-        return result
+        return self.step("GRU", input, hx)[0]
 
 
 # ---- all time steps --------------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import index
 from typing import Any, Self
 
-from minigrad.errors import ArgumentError, DeclarationError, IndexOutOfRange
+from minigrad.core.roles import Number
+from minigrad.errors import DeclarationError, IndexOutOfRange
 from minigrad.nn.modules.members import CHILDREN
 from minigrad.nn.modules.module import Module
 from minigrad.runtime.changes import changes
@@ -135,11 +136,8 @@ class Sequential(_Row):
 
     def insert(self, index: int, module: Module) -> Any:
         """Insert a module before the module with this index; raise IndexOutOfRange if the index is out of range."""
-        if not -len(self) <= index <= len(self):
-            raise IndexOutOfRange(
-                f"Sequential.insert: expected an index from {-len(self)} to {len(self)}, got {index}; pass an index in "
-                "this range"
-            )
+        n, advice = len(self), "pass an index in this range"
+        Number(-n, n, whole=True, advice=advice, error=IndexOutOfRange).expect("Sequential.insert", index=index)
         return super().insert(index, module)
 
     def __add__(self, other: Any) -> Sequential:
@@ -148,11 +146,8 @@ class Sequential(_Row):
         return Sequential(*self, *other)
 
     def __mul__(self, other: int) -> Sequential:
-        if not isinstance(other, int) or other < 1:
-            raise ArgumentError(
-                f"Sequential: the number of repetitions must be a positive int, got {describe(other)}; write 2 * "
-                "model, for example"
-            )
+        advice = "write 2 * model, for example"
+        Number(1, whole=True, advice=advice).expect("Sequential", repetitions=other)
         return Sequential(*[module for _ in range(other) for module in self])
 
     __rmul__ = __mul__
@@ -191,8 +186,7 @@ class _Dictionary(Module):
 
     def _table(self) -> dict[str, Any]:
         """Return a dict whose keys are those of the module, in their order."""
-        names: dict[str, Any] = self.__dict__[CHILDREN]
-        return names
+        return self.__dict__[CHILDREN]
 
     def __len__(self) -> int:
         return len(self._table())

@@ -118,8 +118,7 @@ class _Conv(_ConvNd):
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode)
             padding = 0
-        result: Tensor = self._convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
-        return result
+        return self._convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
@@ -163,18 +162,14 @@ class _ConvTransposeNd(_ConvNd):
         output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        if padding_mode != "zeros":
-            raise ArgumentError(
-                f"{type(self).__name__}: padding_mode must be 'zeros', got {padding_mode!r}; pass padding_mode='zeros'"
-            )
+        Choice("zeros").expect(type(self).__name__, padding_mode=padding_mode)
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups,
                          bias, padding_mode, device, dtype)  # fmt: skip
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         extra = self.output_padding if output_size is None else self._output_padding(input, output_size)
-        result: Tensor = self._convolve(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups,
+        return self._convolve(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups,
                                         self.dilation)  # fmt: skip
-        return result
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
         """Return the output padding for which the result has the size `output_size`."""

@@ -37,20 +37,7 @@ class Fields:
         known = {p.name: p for p in parameters_of(cls._function)}
         # The names of the parameters are interned, unlike parts of a text, so a call finds them faster.
         cls._fields = {p.name: field_of(p, cls._kind) for p in [known[name] for name in cls._names.split()]}
-        fields: dict[str, inspect.Parameter] = cls._fields
-        return fields
-
-
-class FieldSignature:
-    """The signature of a class: its fields in order, or the signature of an `__init__` that a subclass defines."""
-
-    def __get__(self, module: Any, cls: Any) -> inspect.Signature:
-        if module is not None:
-            return inspect.signature(module._function)
-        if cls.__init__ is FromFunction.__init__:
-            return inspect.Signature([*cls._fields.values()])
-        signature = inspect.signature(cls.__init__)
-        return signature.replace(parameters=list(signature.parameters.values())[1:])
+        return cls._fields
 
 
 class FromFunction(Module):
@@ -61,7 +48,6 @@ class FromFunction(Module):
     `keyword_only`, which is True if fields can only be passed by name.
     """
 
-    __signature__: Any = FieldSignature()
     _function: Any = staticmethod(undefined)
     _names: str = ""
     _fields: Any = Fields()
@@ -93,6 +79,12 @@ class FromFunction(Module):
                 self._enter(BUFFERS, name, value)
             else:
                 setattr(self, name, value)
+
+    @classmethod
+    def _constructor(cls) -> inspect.Signature:
+        """Return a signature with the fields in order, or that of an `__init__` that a subclass defines."""
+        own = cls.__init__ is not FromFunction.__init__
+        return super()._constructor() if own else inspect.Signature([*cls._fields.values()])
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the fields to store; a subclass may check and normalize them."""

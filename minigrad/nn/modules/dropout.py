@@ -18,8 +18,7 @@ class _DropoutNd(FromFunction, fields="p inplace"):
         return fields
 
     def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = self._function(input, self.p, self.training, self.inplace)
-        return result
+        return self._function(input, self.p, self.training, self.inplace)
 
 
 class Dropout(_DropoutNd, of=F.dropout):

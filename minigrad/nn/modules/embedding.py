@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.conditions import Ndim, Shaped
+from minigrad.core.roles import Number
 from minigrad.nn import functional as F
 from minigrad.nn.init import normal_
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
 from minigrad.ops.creation import empty
 from minigrad.runtime.recording import no_grad
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
+
+EXISTING = Ndim(2, layout="(num_embeddings, embedding_dim)", advice="reshape it")  # a table to copy
 
 
 class _Table(Module):
@@ -27,20 +30,14 @@ class _Table(Module):
         _freeze: bool = False, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ArgumentError(
-                f"{type(self).__name__}: padding_idx must be from {-num_embeddings} to {num_embeddings - 1}, got "
-                f"{padding_idx}; pass padding_idx=0, for example"
-            )
+        name, n = type(self).__name__, num_embeddings
+        Number(-n, n - 1, whole=True, noun="row index", example=0, optional=True).expect(name, padding_idx=padding_idx)
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = padding_idx if padding_idx is None or padding_idx >= 0 else num_embeddings + padding_idx
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
-        if _weight is not None and _weight.shape != (num_embeddings, embedding_dim):
-            raise ShapeError(
-                f"{type(self).__name__}: the weight must have the shape {(num_embeddings, embedding_dim)}, got "
-                f"{describe(_weight)}; reshape it, or change num_embeddings and embedding_dim"
-            )
+        advice = "reshape it, or change num_embeddings and embedding_dim"
+        Shaped(f"{num_embeddings}, {embedding_dim}", advice=advice).expect(name, _weight=_weight)
         values = empty(num_embeddings, embedding_dim, device=device, dtype=dtype) if _weight is None else _weight
         self.weight = Parameter(values, requires_grad=not _freeze)  # type: ignore[call-arg]
         if _weight is None:
@@ -52,16 +49,6 @@ class _Table(Module):
         if self.padding_idx is not None:
             with no_grad():
                 self.weight.detach()[self.padding_idx].fill_(0)
-
-
-def _sizes(embeddings: Tensor) -> tuple[int, ...]:
-    """Return the shape of an existing table.  Raises ShapeError unless it has 2 dims."""
-    if embeddings.ndim != 2:
-        raise ShapeError(
-            "from_pretrained: embeddings must have 2 dims, (num_embeddings, embedding_dim), got "
-            f"{describe(embeddings)}; reshape it"
-        )
-    return embeddings.shape
 
 
 class Embedding(_Table):
@@ -97,7 +84,8 @@ class Embedding(_Table):
 
         Raises ShapeError if `embeddings` does not have 2 dims.
         """
-        rows, columns = _sizes(embeddings)
+        EXISTING.expect("from_pretrained", embeddings=embeddings)
+        rows, columns = embeddings.shape
         return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
 
 
@@ -137,7 +125,8 @@ class EmbeddingBag(_Table):
         padding_idx: int | None = None,
     ) -> Self:  # fmt: skip
         """Return a table with the given rows; the arguments are the same as for `Embedding.from_pretrained`."""
-        rows, columns = _sizes(embeddings)
+        EXISTING.expect("from_pretrained", embeddings=embeddings)
+        rows, columns = embeddings.shape
         bag = cls(rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
                   include_last_offset, padding_idx)  # fmt: skip
         bag.weight.requires_grad_(not freeze)

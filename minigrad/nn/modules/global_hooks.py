@@ -113,4 +113,5 @@ def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
     return RemovableHandle(registrations[CHILDREN], hook)
 
 
+REGISTER = {name: function for name, function in globals().items() if name.startswith("register_")}
 document_all(globals())

@@ -27,11 +27,8 @@ class RemovableHandle(HookHandle):
     __slots__ = ()
 
     def __init__(self, hooks: dict[int, Any], entry: Any, prepend: bool = False) -> None:
-        super().__init__(hooks, entry)
+        super().__init__(hooks, entry, prepend=prepend)
         changes.count += 1
-        if prepend:
-            others = [(k, hooks.pop(k)) for k in list(hooks) if k != self._number]
-            hooks.update(others)
 
     def remove(self) -> None:
         """Remove the hook; a second call has no effect."""

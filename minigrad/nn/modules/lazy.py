@@ -12,32 +12,12 @@ from typing import Any
 
 from minigrad.declare.manual import document_all
 from minigrad.errors import DeclarationError, ShapeError, StateError, absent_method
-from minigrad.nn.modules.batchnorm import (
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-)  # fmt: skip
-from minigrad.nn.modules.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from minigrad.nn.modules import batchnorm, conv
 from minigrad.nn.modules.linear import Linear
-from minigrad.nn.modules.module import CallSignature, Module
+from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Uninitialized, UninitializedBuffer, UninitializedParameter
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
-
-
-class LaterSignature:
-    """The signature of the ordinary layer without its first parameter, and with the defaults of the lazy layer."""
-
-    def __get__(self, module: Any, cls: Any) -> inspect.Signature:
-        if module is not None:
-            return inspect.signature(module.forward)
-        if not issubclass(cls, _Lazy):
-            return CallSignature().__get__(None, cls)
-        parameters = list(inspect.signature(cls.cls_to_become).parameters.values())[1:]
-        return inspect.Signature([p.replace(default=cls._defaults.get(p.name, p.default)) for p in parameters])
 
 
 class LazyModuleMixin(Module):
@@ -64,7 +44,6 @@ class LazyModuleMixin(Module):
         cls_to_become (type or None): The class that the module has after the first call, or None if it keeps its class.
     """
 
-    __signature__: Any = LaterSignature()
     cls_to_become: Any = None
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
@@ -99,19 +78,18 @@ class _Lazy(LazyModuleMixin):
     """Create the memory of a layer in the first call, when the size of the input is known.
 
     A subclass has the ordinary layer as its second base; this is the class that the module has after the first call.
-    `dim` is the dim of the input whose length the constructor of this class requires.  A negative `dim` is valid with
-    and without a batch.  The memory is on the device and in the dtype of the input, unless `device` or `dtype` is
+    Its `_sizes` has the dim of the input whose length the constructor of this class requires.  A negative dim is valid
+    with and without a batch.  The memory is on the device and in the dtype of the input, unless `device` or `dtype` is
     passed, or the module is converted before.
     """
 
-    _dim: int
     _defaults: dict[str, Any] = {}
     _arguments: dict[str, Any]
 
-    def __init_subclass__(cls, dim: int = 1, **defaults: Any) -> None:
+    def __init_subclass__(cls, **defaults: Any) -> None:
         super().__init_subclass__()
         if len(cls.__bases__) > 1:
-            cls.cls_to_become, cls._dim, cls._defaults = cls.__bases__[1], dim, defaults
+            cls.cls_to_become, cls._defaults = cls.__bases__[1], defaults
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         try:
@@ -129,6 +107,12 @@ class _Lazy(LazyModuleMixin):
                 cls = UninitializedParameter if name in self._parameters else UninitializedBuffer
                 self.__dict__[name] = cls(**kind)
 
+    @classmethod
+    def _constructor(cls) -> inspect.Signature:
+        """Return that of the ordinary layer without its first parameter, with the defaults of the lazy layer."""
+        parameters = list(inspect.signature(cls.cls_to_become).parameters.values())[1:]
+        return inspect.Signature([p.replace(default=cls._defaults.get(p.name, p.default)) for p in parameters])
+
     def _convert(self, fn: Callable[[Tensor], Tensor], recurse: bool, done: dict[int, Any]) -> None:
         super()._convert(fn, recurse, done)
         like = next((x for x in chain(self._parameters.values(), self._buffers.values()) if x is not None), None)
@@ -143,24 +127,24 @@ class _Lazy(LazyModuleMixin):
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
         """Create the memory that an ordinary layer for this input has."""
         expect_tensors(type(self).__name__, input)
-        if not -input.ndim <= self._dim < input.ndim:
+        (_, name, dim), arguments = self._sizes[0], self._arguments
+        if not -input.ndim <= dim < input.ndim:
             raise ShapeError(
-                f"{type(self).__name__}: input must have a dim {self._dim}, got {describe(input)}; add dims with "
-                "unsqueeze"
+                f"{type(self).__name__}: input must have a dim {dim}, got {describe(input)}; add dims with unsqueeze"
             )
-        size, arguments = input.shape[self._dim], self._arguments
+        size = input.shape[dim]
         dtype = arguments["dtype"] or (input.dtype if input.dtype.is_float else None)
         ordinary = self.cls_to_become(
             size, **arguments | {"device": arguments["device"] or input.device, "dtype": dtype}
         )
-        for name, x in [*self._parameters.items(), *self._buffers.items()]:
+        for key, x in [*self._parameters.items(), *self._buffers.items()]:
             if isinstance(x, Uninitialized):
-                x.become(ordinary.__dict__[name])
-        setattr(self, self._sizes[0][1], size)
+                x.become(ordinary.__dict__[key])
+        setattr(self, name, size)
         del self._arguments
 
 
-class LazyLinear(_Lazy, Linear, dim=-1):
+class LazyLinear(_Lazy, Linear):
     """Create a `Linear` whose `in_features` is the length of the last dim of the first input.
 
     >>> layer = mg.nn.LazyLinear(3)
@@ -169,18 +153,19 @@ class LazyLinear(_Lazy, Linear, dim=-1):
     """
 
 
-def lazy(kind: Any, dim: int = 1, **defaults: Any) -> Any:
-    """Return the lazy class of a layer, whose size is that of a dim of its input; `defaults` replace its own."""
-    more = " with parameters and running statistics," if defaults else ""
-    text = f"`{kind.__name__}`{more} whose `{kind._sizes[0][1]}` is read from the first input."
-    return type(f"Lazy{kind.__name__}", (_Lazy, kind), {"__doc__": text, "__module__": __name__}, dim=dim, **defaults)
+def lazy(file: Any, name: str, **defaults: Any) -> list[Any]:
+    """Return the lazy classes of a layer for 1, 2 and 3 dims; `defaults` replace those of the layer."""
+    more, made = " with parameters and running statistics," if defaults else "", []
+    for kind in [getattr(file, f"{name}{dims}d") for dims in (1, 2, 3)]:
+        text = f"`{kind.__name__}`{more} whose `{kind._sizes[0][1]}` is read from the first input."
+        body = {"__doc__": text, "__module__": __name__}
+        made.append(type(f"Lazy{kind.__name__}", (_Lazy, kind), body, **defaults))
+    return made
 
 
-LazyConv1d, LazyConv2d, LazyConv3d = lazy(Conv1d, -2), lazy(Conv2d, -3), lazy(Conv3d, -4)
-LazyConvTranspose1d, LazyConvTranspose2d = lazy(ConvTranspose1d, -2), lazy(ConvTranspose2d, -3)
-LazyConvTranspose3d = lazy(ConvTranspose3d, -4)
-LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = map(lazy, (BatchNorm1d, BatchNorm2d, BatchNorm3d))
+LazyConv1d, LazyConv2d, LazyConv3d = lazy(conv, "Conv")
+LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = lazy(conv, "ConvTranspose")
+LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = lazy(batchnorm, "BatchNorm")
 STATES = {"affine": True, "track_running_stats": True}
-LazyInstanceNorm1d, LazyInstanceNorm2d = lazy(InstanceNorm1d, -2, **STATES), lazy(InstanceNorm2d, -3, **STATES)
-LazyInstanceNorm3d = lazy(InstanceNorm3d, -4, **STATES)
+LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = lazy(batchnorm, "InstanceNorm", **STATES)
 document_all(globals())

@@ -191,12 +191,11 @@ class LinearCrossEntropyLoss(Module):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss of inputs (N, in_features), or of one input, and targets as for `cross_entropy`."""
         shape, bias = (self.num_classes, *self.out_features), self.linear.bias
-        loss: Tensor = F.linear_cross_entropy(
+        return F.linear_cross_entropy(
             input, self.linear.weight.reshape(*shape, -1), target,
             linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight, reduction=self.reduction,
             ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,
         )  # fmt: skip
-        return loss
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss, of=F.multilabel_soft_margin_loss):

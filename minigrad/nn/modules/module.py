@@ -17,16 +17,6 @@ from typing import Any, Self
 from minigrad.autodiff.grads import gradients_to_zero
 from minigrad.errors import ArgumentError, DeclarationError, IndexOutOfRange, MinigradError, ShapeError, absent_method
 from minigrad.nn.modules import global_hooks
-from minigrad.nn.modules.global_hooks import (  # noqa: F401 - names of this module in PyTorch
-    register_module_backward_hook,
-    register_module_buffer_registration_hook,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-    register_module_full_backward_hook,
-    register_module_full_backward_pre_hook,
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-)
 from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS, PLAIN, Shown
 from minigrad.nn.modules.moving import Movable
 from minigrad.runtime.changes import changes
@@ -36,13 +26,10 @@ Named = Iterator[tuple[str, Any]]
 
 
 class CallSignature:
-    """Signatures for `inspect.signature`: that of `__init__` for a class, and that of `forward` for a module."""
+    """Signatures for `inspect.signature`: of the constructor for a class, and of the function it calls for a module."""
 
     def __get__(self, module: Any, cls: Any) -> inspect.Signature:
-        if module is not None:
-            return inspect.signature(module.forward)
-        signature = inspect.signature(cls.__init__)
-        return signature.replace(parameters=list(signature.parameters.values())[1:])
+        return cls._constructor() if module is None else signature(getattr(module, "_function", module.forward))
 
 
 class Module(Shown, Movable):
@@ -81,6 +68,12 @@ class Module(Shown, Movable):
                 f"{type(self).__name__}: this class accepts no arguments, got "
                 f"{', '.join([*map(repr, args), *kwargs])}; define __init__ with these parameters"
             )
+
+    @classmethod
+    def _constructor(cls) -> inspect.Signature:
+        """Return the signature of the class: that of `__init__` without `self`."""
+        own = signature(cls.__init__)
+        return own.replace(parameters=list(own.parameters.values())[1:])
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; a subclass must implement this method."""
@@ -266,6 +259,7 @@ class Module(Shown, Movable):
 
 
 global_hooks.install(Module)
+globals().update(global_hooks.REGISTER)  # names of this module in PyTorch
 
 
 def located(module: Any, args: tuple[Any, ...], error: MinigradError) -> MinigradError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from minigrad.core.dtype import DType, as_dtype, bfloat16, float16, float32, float64
+from minigrad.core.dtype import as_dtype, bfloat16, float16, float32, float64
 from minigrad.core.formats import CHANNELS_LAST, contiguous_format, layout_in, preserve_format
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS
@@ -74,11 +74,13 @@ class Movable(Stateful):
                 continue
             new_dtype, new_device = _target(arg)
             dtype, device = new_dtype or dtype, new_device or device
-        if dtype is not None:
-            expect_floating(as_dtype(dtype))
+        wanted = None if dtype is None else as_dtype(dtype)
+        if wanted is not None and not wanted.is_inexact:
+            raise DTypeError(
+                f"to: dtype must be a floating dtype for the parameters of a module, got {wanted}; use mg.float32"
+            )
 
         def converted(x: Tensor) -> Tensor:
-            wanted = None if dtype is None else as_dtype(dtype)
             casts = wanted is not None and (x.dtype.is_float or (x.dtype.is_complex and wanted.is_complex))
             result: Tensor = x.to(dtype=wanted if casts else None, device=device, **flags)
             return result.contiguous(memory_format=memory_format) if result.ndim in ranks else result
@@ -127,11 +129,3 @@ class Movable(Stateful):
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
         """Move the parameters and buffers to a device; their values become undefined."""
         return self._apply(lambda x: empty_like(x, device=device), recurse)
-
-
-def expect_floating(dtype: DType) -> None:
-    """Raise DTypeError unless the dtype is a floating or a complex dtype."""
-    if not dtype.is_inexact:
-        raise DTypeError(
-            f"to: dtype must be a floating dtype for the parameters of a module, got {dtype}; use mg.float32"
-        )

@@ -48,8 +48,7 @@ class _MaxUnpool(_Pool, fields="kernel_size stride padding"):
         return {name: repeated(value, self._dims) for name, value in super()._prepared(fields).items()}
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        result: Tensor = self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
-        return result
+        return self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool1d(_MaxUnpool, of=F.max_unpool1d):

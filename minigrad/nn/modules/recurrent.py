@@ -50,11 +50,8 @@ class RNNBase(_Recurrent):
                     f"{name}: {flag} must be True or False, got {value!r}; pass {flag}={bool(value)}"
                 )
         bidirectional = bidirectional is not None and read_flag(bidirectional, name, "bidirectional")
-        if min(input_size, hidden_size, num_layers) < 1:
-            raise ArgumentError(
-                f"{name}: expected positive sizes, got input_size={input_size}, hidden_size={hidden_size}, "
-                f"num_layers={num_layers}; pass at least 1 for each size"
-            )
+        sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
+        Number(1, whole=True, advice="pass at least 1 for each size").expect(name, **sizes)
         if isinstance(dropout, bool):
             raise ArgumentError(f"{name}: dropout must be a probability, got {dropout}; pass dropout=0.1, for example")
         Number(0, 1, noun="probability", example=0.1).expect(name, dropout=dropout)

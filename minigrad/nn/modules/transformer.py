@@ -37,8 +37,7 @@ def activation_of(name: str, activation: Activation) -> Callable[[Any], Any]:
             f"{name}: activation must be 'relu', 'gelu' or a function, got {activation!r}; pass activation='relu', for "
             "example"
         )
-    function: Callable[[Any], Any] = getattr(F, activation)
-    return function
+    return getattr(F, activation)
 
 
 def causal(mask: Any, is_causal: bool | None) -> bool:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad.errors import DeviceError, GradientError, ShapeError
-from minigrad.ops.creation import zeros
-from minigrad.ops.linalg.matrices import vector_norm
-from minigrad.ops.shape.joining import cat, stack
+from minigrad.errors import DeviceError, ShapeError
+from minigrad.ops.shape.joining import cat
+from minigrad.optim.lists import total_norm
 from minigrad.runtime.iterables import tensors_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
@@ -39,19 +37,7 @@ def get_total_norm(
     >>> mg.nn.utils.get_total_norm([mg.tensor([3.0]), mg.tensor([[4.0]])]).item()
     5.0
     """
-    several = tensors_of("get_total_norm", tensors, "tensors")
-    p = float(norm_type)
-    if not several:
-        return zeros(())
-    device = several[0].device
-    norms = [vector_norm(x, p).to(device=device) for x in several]
-    total: Tensor = norms[0] if len(norms) == 1 else vector_norm(stack(norms), p)
-    if error_if_nonfinite and not math.isfinite(float(total)):
-        raise GradientError(
-            f"get_total_norm: expected a finite norm of order {p}, got {float(total)}; find the gradient that is not "
-            "finite with mg.detect_anomaly(), or pass error_if_nonfinite=False"
-        )
-    return total
+    return total_norm(tensors_of("get_total_norm", tensors, "tensors"), float(norm_type), error_if_nonfinite)
 
 
 def clip_grads_with_norm_(
@@ -81,8 +67,7 @@ def clip_grad_norm_(
     (10.0, [0.6, 0.8])
     """
     parameters = tensors_of("clip_grad_norm_", parameters)
-    with no_grad():
-        total = get_total_norm(gradients_of("clip_grad_norm_", parameters), norm_type, error_if_nonfinite)
+    total = get_total_norm(gradients_of("clip_grad_norm_", parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total
 

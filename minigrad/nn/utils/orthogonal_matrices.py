@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from minigrad.core.conditions import Ndim
 from minigrad.core.roles import Choice
 from minigrad.errors import ArgumentError, ShapeError
+from minigrad.nn.init import _orthonormal
 from minigrad.nn.modules.module import Module
 from minigrad.nn.utils.parametrize import expect_module, register_parametrization
 from minigrad.ops.creation import eye, zeros
-from minigrad.ops.linalg.lu import qr
+from minigrad.ops.linalg.matrices import matrix_exp
 from minigrad.ops.linalg.systems import solve
 from minigrad.ops.random import randn
 from minigrad.ops.shape.joining import cat
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
-
-
-def matrix_exp(a: Any) -> Tensor:
-    """Return the exponential of a square matrix: 18 terms of the series of a / 2**k, squared k times.
-
-    Reference: Higham, Functions of matrices, 2008, section 10.3.
-    """
-    norm = float(a.detach().abs().sum(-2).max()) if a.numel() else 0.0
-    squarings = max(0, math.ceil(math.log2(norm)) + 1) if norm > 0.5 else 0
-    scaled = a / 2.0**squarings
-    total = term = eye(a.shape[-1], dtype=a.dtype, device=a.device)
-    for k in range(1, 19):
-        term = term @ scaled / float(k)
-        total = total + term
-    for _ in range(squarings):
-        total = total @ total
-    return total
-
-
-def orthonormal(weight: Any) -> Any:
-    """Return the orthogonal factor of the QR decomposition whose R has a positive diagonal."""
-    q, r = qr(weight)
-    return q * r.diagonal().sign()
 
 
 class _Orthogonal(Module):
@@ -77,7 +55,7 @@ class _Orthogonal(Module):
             n, k = q.shape
             if n != k:
                 q = cat([q, randn(n, n - k, dtype=q.dtype, device=q.device)], 1)
-            self.base = orthonormal(q.contiguous())
+            self.base = _orthonormal(q.contiguous())
 
     def right_inverse(self, weight: Any) -> Tensor:
         """Set the base to a weight, and return the original for which the result equals the base."""
@@ -112,7 +90,8 @@ def orthogonal(
     replaces. If False, there is no base, the original tensor begins with the values of the weight, and the weight
     cannot be assigned.
 
-    Raises ArgumentError if the tensor is not a matrix, or the map is unknown. PyTorch's "householder" is not available.
+    Raises ShapeError if the tensor is not a matrix.
+    Raises ArgumentError if the map is unknown. PyTorch's "householder" is not available.
 
     Source: Lezcano-Casado, Trivializations for gradient-based optimization on manifolds, 2019.
 
@@ -121,10 +100,7 @@ def orthogonal(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     weight = expect_module("orthogonal", module, name)
-    if weight.ndim != 2:
-        raise ArgumentError(
-            f"orthogonal: the weight must be a matrix, got {describe(weight)}; parametrize a weight with 2 dims"
-        )
+    Ndim(2, advice="parametrize a weight with 2 dims").expect("orthogonal", weight=weight)
     chosen = "matrix_exp" if orthogonal_map is None else orthogonal_map
     Choice("matrix_exp", "cayley").expect("orthogonal", orthogonal_map=chosen)
     made = _Orthogonal(weight, chosen, use_trivialization)

@@ -152,8 +152,7 @@ class _SpectralNorm(Module):
             self._iterate(matrix.detach(), self.n_power_iterations)
         # The next call changes the vectors in place, but the backward pass needs the vectors of this call.
         u, v = self.__dict__["_u"].clone(), self.__dict__["_v"].clone()
-        result: Tensor = weight / vdot(u, matrix @ v)
-        return result
+        return weight / vdot(u, matrix @ v)
 
     def right_inverse(self, value: Tensor) -> Tensor:
         """Return the value unchanged: an assigned weight is normalized at its next use."""

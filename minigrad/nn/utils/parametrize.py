@@ -94,8 +94,7 @@ class ParametrizationList(ModuleList):
         x = self[0](*[getattr(self, name) for name in self.names])
         for k in range(1, len(self)):
             x = self[k](x)
-        result: Tensor = x
-        return result
+        return x
 
 
 def inverted(modules: list[Any], value: Any) -> Any:
@@ -178,8 +177,7 @@ def property_of(name: str) -> property:
 
 def pruned(module: Any) -> dict[str, Any]:
     """Return the pruning methods of a module by the names of their parameters; see `prune.py`."""
-    methods: dict[str, Any] = module.__dict__.get(PRUNED, {})
-    return methods
+    return module.__dict__.get(PRUNED, {})
 
 
 def computed(module: Any, name: str) -> None:

@@ -10,14 +10,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.conditions import Like, Ndim
+from minigrad.core.roles import Choice, Number
+from minigrad.core.shape import normalize_dim
+from minigrad.errors import ArgumentError, DTypeError
 from minigrad.nn.utils.parametrize import PRUNED, computed, pruned, uncomputed
 from minigrad.ops.creation import ones_like
 from minigrad.ops.linalg.matrices import vector_norm
 from minigrad.ops.random import rand_like
 from minigrad.ops.shape.joining import cat
 from minigrad.runtime.recording import no_grad
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 
 class BasePruningMethod(ABC):
@@ -38,8 +41,7 @@ class BasePruningMethod(ABC):
         """Return the product of the original parameter and its mask."""
         mask = getattr(module, f"{self._tensor_name}_mask")
         original = getattr(module, f"{self._tensor_name}_orig")
-        result: Tensor = mask.to(original.dtype) * original
-        return result
+        return mask.to(original.dtype) * original
 
     @classmethod
     def apply(cls, module: Any, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any) -> Any:
@@ -138,7 +140,10 @@ class PruningContainer(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """Return the present mask combined with the mask of the last method, which chooses among what is left."""
-        method, kept, default_mask = self._pruning_methods[-1], default_mask != 0, default_mask.to(t.dtype)
+        method = self._pruning_methods[-1]
+        kinds = Choice("unstructured", "structured", "global", advice="set one of them")
+        kinds.expect(type(method).__name__, PRUNING_TYPE=method.PRUNING_TYPE)
+        kept, default_mask = default_mask != 0, default_mask.to(t.dtype)
         if method.PRUNING_TYPE == "structured":
             # Only slices that are not zero already are left to choose from.
             dim = method.dim % t.ndim
@@ -147,11 +152,6 @@ class PruningContainer(BasePruningMethod):
             return default_mask.index_copy(dim, left, part)
         if method.PRUNING_TYPE == "global":
             return method.compute_mask(t, default_mask)
-        if method.PRUNING_TYPE != "unstructured":
-            raise ArgumentError(
-                f"{type(method).__name__}: PRUNING_TYPE must be 'unstructured', 'structured' or 'global', got "
-                f"{method.PRUNING_TYPE!r}; set one of them"
-            )
         mask = default_mask.clone()
         mask[kept] = method.compute_mask(t[kept], default_mask[kept])
         return mask
@@ -206,14 +206,8 @@ class LnStructured(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """Return the present mask without as many slices as `amount` says."""
-        if t.ndim < 2:
-            raise ShapeError(
-                f"{type(self).__name__}: the parameter must have at least 2 dims, got {describe(t)}; use unstructured "
-                "pruning"
-            )
-        if not -t.ndim <= self.dim < t.ndim:
-            raise ShapeError(f"{type(self).__name__}: dim must be from {-t.ndim} to {t.ndim - 1}, got {self.dim}")
-        dim = self.dim % t.ndim
+        Ndim(least=2, advice="use unstructured pruning").expect(type(self).__name__, parameter=t)
+        dim = normalize_dim(self.dim, t.ndim, type(self).__name__, t)
         slices = t.movedim(dim, 0).flatten(1)
         keep = dropped_lowest(ones_like(slices[:, 0]), self.scores(slices), self.amount, type(self).__name__)
         return default_mask * keep.reshape([-1 if d == dim else 1 for d in range(t.ndim)]).to(default_mask.dtype)
@@ -247,33 +241,21 @@ class CustomFromMask(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """Return the product of both masks."""
-        if self.mask.shape != default_mask.shape:
-            raise ShapeError(
-                f"CustomFromMask: mask must have the shape of the parameter, {default_mask.shape}, got "
-                f"{describe(self.mask)}; pass one element for each"
-            )
+        advice = "pass one element for each"
+        Like("shape", "the parameter", advice).expect("CustomFromMask", default_mask, mask=self.mask)
         return default_mask * self.mask.to(default_mask.dtype)
 
 
 def expect_amount(name: str, amount: Any) -> Any:
     """Return an amount; raise ArgumentError unless it is a number of elements or a fraction."""
-    if isinstance(amount, bool) or not isinstance(amount, int | float):
-        raise DTypeError(f"{name}: amount must be an int or a float, got {describe(amount)}; pass 0.5, for example")
-    if amount < 0 or (isinstance(amount, float) and amount > 1):
-        raise ArgumentError(
-            f"{name}: amount must be a number of elements, or a fraction from 0.0 to 1.0, got {amount}; pass 0.5, for "
-            "example"
-        )
-    return amount
+    fraction, count = Number(0.0, 1.0, noun="fraction", example=0.5), Number(0, whole=True, example=0.5)
+    return (fraction if isinstance(amount, float) else count).read(amount, name, "amount", ())
 
 
 def expect_scores(name: str, scores: Tensor | None, t: Tensor) -> Tensor:
     """Return the importance scores of a tensor, by default the tensor itself; raise ShapeError unless they fit."""
-    if scores is not None and scores.shape != t.shape:
-        raise ShapeError(
-            f"{name}: importance_scores must have the shape {t.shape}, got {describe(scores)}; pass one score for each "
-            "element"
-        )
+    advice = "pass one score for each element"
+    Like("shape", "the parameter", advice).expect(name, t, importance_scores=scores)
     return t if scores is None else scores
 
 
@@ -354,11 +336,8 @@ def global_unstructured(
     kwargs: Arguments of `pruning_method`, such as `amount`.
     """
     pairs = list(parameters)
-    if pruning_method.PRUNING_TYPE != "unstructured":
-        raise ArgumentError(
-            f"global_unstructured: pruning_method must have the PRUNING_TYPE 'unstructured', got "
-            f"{pruning_method.PRUNING_TYPE!r}; pass prune.L1Unstructured, for example"
-        )
+    kind = Choice("unstructured", advice="pass prune.L1Unstructured, for example")
+    kind.expect("global_unstructured", PRUNING_TYPE=pruning_method.PRUNING_TYPE)
     others = importance_scores or {}
     scores = [others.get(pair, getattr(*pair)).detach() for pair in pairs]
     masks = [getattr(module, f"{name}_mask", ones_like(getattr(module, name).detach())) for module, name in pairs]

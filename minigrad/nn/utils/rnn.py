@@ -161,8 +161,7 @@ def pad_sequence(
 def by_table(rows: Any, table: Any, padding_value: float) -> Tensor:
     """Return rows by a table of indices, in which the index `len(rows)` stands for the padding."""
     padding = full((1, *rows.shape[1:]), padding_value, dtype=rows.dtype, device=rows.device)
-    result: Tensor = take(cat([rows, padding]), table.reshape(-1)).reshape(*table.shape, *rows.shape[1:])
-    return result
+    return take(cat([rows, padding]), table.reshape(-1)).reshape(*table.shape, *rows.shape[1:])
 
 
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Tensor]:

@@ -17,15 +17,7 @@ from minigrad.core.dtype import int64
 from minigrad.core.roles import Dim, Flag, OneDim, Scalar, Size, shown
 from minigrad.core.shape import as_int, as_shape, broadcast_shapes
 from minigrad.declare.decorators import composed
-from minigrad.errors import (
-    ArgumentError,
-    ArgumentTypeError,
-    DTypeError,
-    IndexDTypeError,
-    IndexShapeError,
-    MinigradError,
-    ShapeError,
-)  # fmt: skip
+from minigrad.errors import ArgumentError, ArgumentTypeError, DTypeError, IndexDTypeError, IndexShapeError, ShapeError
 from minigrad.ops.casting import cast, clone, rearrange
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.assignment import located
@@ -159,7 +151,7 @@ def src_or_value(src: Any, value: Any) -> Any:
     raise ArgumentError("scatter: expected either src or value; pass src, for example")
 
 
-def scatter_fault(input: Tensor, index: Tensor, src: Tensor, reduce: Any) -> MinigradError:
+def scatter_fault(input: Tensor, index: Tensor, src: Tensor, reduce: Any) -> Exception:
     """Return the error for the first fault of the arguments of `scatter`."""
     if reduce not in (None, *REDUCES):
         got = (

@@ -103,7 +103,7 @@ def conjugated(g: Tensor | None) -> Tensor | None:
     return g if g is None or not g.dtype.is_complex else g.conj_physical()
 
 
-def with_real_diagonals(x: Tensor) -> Tensor:
+def real_diagonals(x: Tensor) -> Tensor:
     """Return matrices without the imaginary parts of their diagonals."""
     return x - diag_embed(imag(x.diagonal(0, -2, -1)) * 1j) if x.dtype.is_complex else x
 

@@ -26,14 +26,7 @@ from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.creation import eye, zeros
 from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.indexing.sorting import argsort
-from minigrad.ops.linalg.factors import (
-    conjugated,
-    refusing,
-    solution_shape,
-    triangular,
-    wide_dtype,
-    with_real_diagonals,
-)
+from minigrad.ops.linalg.factors import conjugated, real_diagonals, refusing, solution_shape, triangular, wide_dtype
 from minigrad.ops.shape.diagonals import tril, triu
 from minigrad.ops.shape.joining import cat
 from minigrad.runtime.tensor import Tensor
@@ -248,7 +241,7 @@ def qr_gradient(gQ: Tensor | None, gR: Tensor | None, Q: Tensor, R: Tensor) -> T
     if n > p:
         gQ = gQ + Q @ (right @ g_right.mH)
     M = square @ gR.narrow(-1, 0, p).mH - gQ.mH @ Q
-    g = over_upper(gQ + Q @ with_real_diagonals(tril(M) + tril(M, -1).mH), square.conj())
+    g = over_upper(gQ + Q @ real_diagonals(tril(M) + tril(M, -1).mH), square.conj())
     return conjugated(cat([g, Q @ g_right], -1) if n > p else g)
 
 
@@ -263,7 +256,7 @@ def qr_tangent(dA: Tensor, Q: Tensor, R: Tensor) -> tuple[Tensor, Tensor]:
     inner = Q.mH @ W
     turn = tril(inner, -1) - tril(inner, -1).mH
     if Q.dtype.is_complex:
-        turn = turn + (inner - with_real_diagonals(inner))
+        turn = turn + (inner - real_diagonals(inner))
     dQ = W + Q @ (turn - inner)
     dR = triu(inner - turn) @ square
     if n > p:

@@ -24,7 +24,7 @@ from minigrad.declare.rules import index_dtype
 from minigrad.errors import GradientError
 from minigrad.kernels.scalar import formula
 from minigrad.ops.creation import eye, zeros
-from minigrad.ops.linalg.factors import conjugated, refusing, square_shape, wide_dtype, with_real_diagonals
+from minigrad.ops.linalg.factors import conjugated, real_diagonals, refusing, square_shape, wide_dtype
 from minigrad.ops.linalg.lu import matrix_shape
 from minigrad.ops.pointwise.arithmetic import maximum
 from minigrad.ops.reduction.sums import sum
@@ -48,7 +48,7 @@ def gaps(x: Tensor) -> Tensor:
 
 def skew(x: Tensor) -> Tensor:
     """Return x - x.H with a diagonal of 0."""
-    return with_real_diagonals(x - x.mH)
+    return real_diagonals(x - x.mH)
 
 
 class Phases(IndexLimits):

@@ -148,18 +148,13 @@ class WithFunctions(LRScheduler):
     unsaved = ("optimizer", "lr_lambdas")
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
-        groups = len(expect_optimizer(type(self).__name__, optimizer).param_groups)
-        functions = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
-        if len(functions) != groups:
-            raise ArgumentError(
-                f"{type(self).__name__}: lr_lambda must contain one function for each of the {groups} parameter "
-                f"groups, got {len(functions)}; pass one function per group"
-            )
+        name = type(self).__name__
+        functions = per_group(f"{name}: lr_lambda", expect_optimizer(name, optimizer), lr_lambda)
         for function in functions:
             if not callable(function):
                 raise DTypeError(
-                    f"{type(self).__name__}: lr_lambda must be a function or a list of functions, got {function!r}; "
-                    "write `lambda epoch: 0.95**epoch`, for example"
+                    f"{name}: lr_lambda must be a function or a list of functions, got {function!r}; write `lambda "
+                    "epoch: 0.95**epoch`, for example"
                 )
         self.lr_lambdas = functions
         super().__init__(optimizer, last_epoch)

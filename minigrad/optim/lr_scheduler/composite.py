@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.errors import ArgumentError, DTypeError
-from minigrad.optim.lr_scheduler.base import LRScheduler, put, values_of
+from minigrad.optim.lr_scheduler.base import LRScheduler, put
 from minigrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from minigrad.optim.optimizer import Optimizer
 
@@ -18,9 +18,14 @@ class Composite(LRScheduler):
     unsaved = ("optimizer", "_schedulers")
     _schedulers: list[Any]
 
-    def expect_schedulers(self, schedulers: Sequence[Any], optimizer: Any) -> None:
-        """Raise an error unless all schedulers belong to `optimizer` and need no metric in `step`."""
+    def expect_schedulers(self, schedulers: Sequence[Any], optimizer: Any) -> Any:
+        """Return the optimizer to which all schedulers belong; raise an error if one needs a metric in `step`."""
         name = type(self).__name__
+        if not schedulers:
+            raise ArgumentError(
+                f"{name}: schedulers must contain at least one scheduler, got none; pass a list of schedulers"
+            )
+        optimizer = optimizer or getattr(schedulers[0], "optimizer", None)
         for k, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):
                 raise DTypeError(
@@ -37,6 +42,7 @@ class Composite(LRScheduler):
                     f"{name}: all schedulers must belong to one optimizer, but the scheduler at index {k} belongs to "
                     "another; create this scheduler with the same optimizer"
                 )
+        return optimizer
 
     def state_dict(self) -> dict[str, Any]:
         """Return all attributes except the optimizer, and the states of the schedulers."""
@@ -59,10 +65,6 @@ class SequentialLR(Composite):
     def __init__(
         self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int], last_epoch: int = -1
     ) -> None:
-        if not schedulers:
-            raise ArgumentError(
-                "SequentialLR: schedulers must contain at least one scheduler, got none; pass a list of schedulers"
-            )
         self.expect_schedulers(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ArgumentError(
@@ -107,18 +109,12 @@ class ChainedScheduler(Composite):
     """
 
     def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
-        if not schedulers:
-            raise ArgumentError(
-                "ChainedScheduler: schedulers must contain at least one scheduler, got none; pass a list of schedulers"
-            )
-        optimizer = optimizer or schedulers[0].optimizer
-        self.expect_schedulers(schedulers, optimizer)
+        self.optimizer = self.expect_schedulers(schedulers, optimizer)
         self._schedulers = list(schedulers)
-        self.optimizer: Any = optimizer
-        self._last_lr = values_of(self.optimizer, "lr")
+        self._last_lr = self.current()
 
     def step(self, epoch: int | None = None) -> None:
         """Take a step of each schedule."""
         for scheduler in self._schedulers:
             scheduler.step()
-        self._last_lr = values_of(self.optimizer, "lr")
+        self._last_lr = self.current()

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable
 
 from minigrad.core.roles import Number
-from minigrad.errors import ArgumentError
 from minigrad.optim.lr_scheduler.base import LRScheduler, Rates, WithFunctions
 from minigrad.optim.optimizer import Optimizer
 
@@ -116,10 +115,7 @@ class LinearLR(LRScheduler):
         self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
         last_epoch: int = -1,
     ) -> None:  # fmt: skip
-        if not 0 < start_factor <= 1:
-            raise ArgumentError(
-                f"LinearLR: expected start_factor in (0, 1], got {start_factor}; pass start_factor=0.1, for example"
-            )
+        Number(0, 1, above=0, example=0.1).expect("LinearLR", start_factor=start_factor)
         Number(0, 1, example=1.0).expect("LinearLR", end_factor=end_factor)
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
@@ -217,10 +213,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:
         Number(1, whole=True, example=10).expect("CosineAnnealingWarmRestarts", T_0=T_0, T_mult=T_mult)
-        if not isinstance(eta_min, (float, int)):
-            raise ArgumentError(
-                f"CosineAnnealingWarmRestarts: eta_min must be a number, got {eta_min!r}; pass eta_min=0.0"
-            )
+        Number(example=0.0).expect("CosineAnnealingWarmRestarts", eta_min=eta_min)
         self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
         self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)

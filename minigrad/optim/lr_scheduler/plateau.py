@@ -7,7 +7,7 @@ from typing import Any
 
 from minigrad.core.roles import Choice
 from minigrad.errors import ArgumentError, warn
-from minigrad.optim.lr_scheduler.base import EPOCH_DEPRECATION_WARNING, LRScheduler, expect_optimizer, put, values_of
+from minigrad.optim.lr_scheduler.base import EPOCH_DEPRECATION_WARNING, LRScheduler, expect_optimizer, per_group, put
 from minigrad.optim.optimizer import Optimizer
 
 
@@ -38,20 +38,13 @@ class ReduceLROnPlateau(LRScheduler):
         Choice("min", "max").expect("ReduceLROnPlateau", mode=mode)
         Choice("rel", "abs").expect("ReduceLROnPlateau", threshold_mode=threshold_mode)
         self.optimizer = expect_optimizer("ReduceLROnPlateau", optimizer)
-        groups = len(optimizer.param_groups)
-        several = isinstance(min_lr, (list, tuple))
-        if isinstance(min_lr, (list, tuple)) and len(min_lr) != groups:
-            raise ArgumentError(
-                f"ReduceLROnPlateau: min_lr must be a number, or have one value for each of the {groups} parameter "
-                f"groups, got {len(min_lr)} values; pass one number"
-            )
-        self.default_min_lr: Any = None if several else min_lr
-        self.min_lrs: list[Any] = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * groups
+        self.min_lrs = per_group("ReduceLROnPlateau: min_lr", optimizer, min_lr)
+        self.default_min_lr: Any = None if isinstance(min_lr, (list, tuple)) else min_lr
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self.factor, self.patience, self.cooldown, self.eps = factor, patience, cooldown, eps
         self.mode_worse = math.inf if mode == "min" else -math.inf
         self.last_epoch = 0
-        self._last_lr = values_of(optimizer, "lr")
+        self._last_lr = self.current()
         self._reset()
 
     def _reset(self) -> None:
@@ -78,7 +71,7 @@ class ReduceLROnPlateau(LRScheduler):
         if self.num_bad_epochs > self.patience:
             self._reduce_lr()
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._last_lr = values_of(self.optimizer, "lr")
+        self._last_lr = self.current()
 
     def _reduce_lr(self) -> None:
         """Multiply the rates by the factor, within the bounds `min_lr`."""
