@@ -19,8 +19,8 @@ import shutil
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import metadata, util
@@ -32,6 +32,7 @@ import numpy as np
 
 from minigrad.backends.cuda.presence import INSTALL, clash
 from minigrad.backends.cuda.runtime import THREADS, Program
+from minigrad.config import assigned
 from minigrad.errors import KernelError
 from minigrad.kernels import objects
 from minigrad.kernels.notice import forgo
@@ -142,36 +143,24 @@ def namespace() -> dict[str, Any]:
     return dict(natives())
 
 
-@contextmanager
-def capable(capability: Capability) -> Iterator[None]:
+def capable(capability: Capability) -> AbstractContextManager[None]:
     """Open a block in which functions that kernels call are compiled for a capability.
 
     Otherwise numba-cuda requests the capability from the driver, even if nothing is run.
     """
     from numba.cuda import dispatcher
 
-    before = dispatcher.get_current_device
-    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
-    try:
-        yield
-    finally:
-        dispatcher.get_current_device = before
+    return assigned(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=capability))
 
 
-@contextmanager
-def joining(allowed: bool) -> Iterator[None]:
+def joining(allowed: bool) -> AbstractContextManager[None]:
     """Open a block in which libNVVM may join a product and a sum, or may not.
 
     numba-cuda passes no such option to libNVVM.
     """
     from numba.cuda.cudadrv import nvvm
 
-    before = nvvm.compile_ir
-    nvvm.compile_ir = partial(before, fma=int(allowed))
-    try:
-        yield
-    finally:
-        nvvm.compile_ir = before
+    return assigned(nvvm, "compile_ir", partial(nvvm.compile_ir, fma=int(allowed)))
 
 
 def assemble(ptx: str, name: str) -> tuple[bytes, str]:

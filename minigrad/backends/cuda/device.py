@@ -9,7 +9,6 @@ host and device wait, except non-blocking copies from pinned memory; launches do
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -37,6 +36,7 @@ from minigrad.backends.cuda.blas import Blas
 from minigrad.backends.cuda.pieces import Pieces, Pins
 from minigrad.backends.cuda.presence import FORKED
 from minigrad.backends.cuda.runtime import DeviceBuffer, DeviceMemory, Program, Properties, Runtime, Size
+from minigrad.config import in_forked_children
 from minigrad.errors import DeviceError
 from minigrad.kernels.store import cache_folder
 
@@ -266,17 +266,14 @@ class CudaGraph:
 
 def forget_at_forks(runtime: CudaRuntime) -> None:
     """Mark the runtime in forked processes, and drop its data about threads there."""
-    if not hasattr(os, "register_at_fork"):
-        return
     reference = weakref.ref(runtime)
 
+    @in_forked_children
     def forget() -> None:
         runtime = reference()
         if runtime is not None:
             runtime.forked = True
             runtime.threads.__dict__.clear()
-
-    os.register_at_fork(after_in_child=forget)
 
 
 def checked(answer: Any, what: str) -> Any:
