@@ -5,7 +5,7 @@ script needs no change of code.  `settings` is the only instance; `override` cha
 of threads, tasks and generators may end in any order; the newest block that has not ended applies.  `debug` belongs to
 the thread or task that opened its block.  All other settings belong to the process, because call plans, which all
 threads share, depend on them.  `environment.py` contains the types of settings and reads the variables.
-`assigned` and `in_forked_children` are for state that is no setting.
+`assigned` and `in_forked_children` serve other state.
 """
 
 import os

@@ -55,11 +55,6 @@ class Size(tuple[int, ...]):
         return math.prod(self)
 
 
-def numel(shape: Shape) -> int:
-    """Return the number of elements of a shape; 1 for the shape of a scalar."""
-    return math.prod(shape)
-
-
 def contiguous_strides(shape: Shape) -> Shape:
     """Return row-major strides in elements.
 

@@ -29,7 +29,7 @@ from minigrad.ops.casting import cast
 from minigrad.ops.creation import tensor
 from minigrad.ops.shape.padding import with_constant
 from minigrad.ops.shape.views import narrow, transpose
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 Shape = tuple[int, ...]
 
@@ -113,15 +113,13 @@ def transformed_dims(op: str, x: Any, s: Sequence[Any] | None, dim: Any) -> list
     """Return the dims of a transform of x, counted from the front: `dim`, or the last ones, one per length in `s`."""
     ndim = len(x.shape)
     count = ndim if s is None else len(s)
-    if dim is None and count > ndim:
-        raise ShapeError(f"{op}: s has {count} lengths, but input is {describe(x)}; pass one per dim")
+    words = (op, ": s has ", count, " lengths, but input is ", x.dtype, x.shape)
+    check(dim is not None or count <= ndim, ShapeError, *words, "; pass one per dim")
     chosen = range(ndim - count, ndim) if dim is None else dim if isinstance(dim, Sequence) else (dim,)
     normalize_dims(chosen, ndim, op, x)  # this call only raises an error for a repeated dim
     result = [normalize_dim(d, ndim, op, x) for d in chosen]
-    if s is not None and len(s) != len(result):
-        raise ShapeError(
-            f"{op}: s and dim must have equal lengths for {describe(x)}, got {s} and {dim}; pass one length per dim"
-        )
+    uneven = (op, ": s and dim must have equal lengths for ", x.dtype, x.shape, ", got ", s, " and ", dim)
+    check(s is None or len(s) == len(result), ShapeError, *uneven, "; pass one length per dim")
     return result
 
 
@@ -136,10 +134,8 @@ def transformed_lengths(op: str, x: Any, s: Sequence[Any] | None, dims: Sequence
     wanted = [None] * len(sizes) if s is None else s
     result = [n if k is None or k == -1 else read_int(k, op, "s", (x,)) for k, n in zip(wanted, sizes, strict=True)]
     for d, n in zip(dims, result, strict=True):
-        if n < 1:
-            raise ShapeError(
-                f"{op}: the length must be at least 1, got {n} along dim {d} of {describe(x)}; pass a length", dim=d
-            )
+        words = (op, ": the length must be at least 1, got ", n, " along dim ", d, " of ", x.dtype, x.shape)
+        check(n >= 1, ShapeError, *words, "; pass a length", dim=d)
     return result
 
 
