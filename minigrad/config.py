@@ -5,8 +5,10 @@ script needs no change of code.  `settings` is the only instance; `override` cha
 of threads, tasks and generators may end in any order; the newest block that has not ended applies.  `debug` belongs to
 the thread or task that opened its block.  All other settings belong to the process, because call plans, which all
 threads share, depend on them.  `environment.py` contains the types of settings and reads the variables.
+`assigned` and `in_forked_children` serve other state.
 """
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -251,6 +253,24 @@ def announce() -> None:
 
 settings = Settings()
 report_unknown(DECLARED)
+
+
+def in_forked_children(function: Callable[[], Any]) -> Callable[[], Any]:
+    """Call a function in each process that is forked from this one, where the system has forks; return the function."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=function)
+    return function
+
+
+@contextmanager
+def assigned(owner: Any, name: str, value: Any) -> "Iterator[None]":
+    """Open a block in which an attribute has another value."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
 
 
 @contextmanager

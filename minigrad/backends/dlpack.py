@@ -15,7 +15,6 @@ from minigrad.core.dtype import ALL, DType
 from minigrad.core.layout import Layout
 from minigrad.errors import DTypeError, StorageError
 
-Ints = tuple[int, ...]
 KINDS = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "complex": 5, "bool": 6}
 PLAIN, VERSIONED = b"dltensor", b"dltensor_versioned"
 READ_ONLY = 1  # the bit of `flags` that marks read-only memory

@@ -245,14 +245,6 @@ class Launch:
         flags = [flag._replace(slot=to[flag.slot], after=flag.after + after) for flag in self.flags]
         return steps, flags, [part._replace(slots=tuple([to[slot] for slot in part.slots])) for part in self.parts]
 
-    def serving(self, request: Any, specs: tuple[Spec, ...], results: int = 1) -> Launch:
-        """Return the launch as the only part that implements a request on buffers with these specs, results last."""
-        arguments = len(specs)
-        return Launch(
-            arguments, self.steps, self.temporaries, self.flags, self.always_fails,
-            [Part(request, tuple(range(arguments)), specs, results)],
-        )  # fmt: skip
-
     def within(self, limits: Limits | None) -> Launch:
         """Return the launch with the index, or the classes, that its errors refer to."""
         made = Launch(self.arguments, self.steps, self.temporaries, self.flags, self.always_fails, self.parts)

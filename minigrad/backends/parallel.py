@@ -14,14 +14,13 @@ one thread for a while: docs/decisions/034 and 089.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from minigrad.config import settings
+from minigrad.config import in_forked_children, settings
 from minigrad.errors import ArgumentError
 from minigrad.kernels.store import uninterrupted
 
@@ -61,15 +60,12 @@ class _Core:
 core = _Core()
 
 
+@in_forked_children
 def _after_fork_in_child() -> None:
     global _lock, _serial_only
     _lock = threading.RLock()  # in a forked child, the old lock may be held by a thread that does not exist
     if threading_layer() == "omp":  # this process or another library may have started it
         _serial_only = True
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:

@@ -111,11 +111,6 @@ def device_of_dlpack(number: int, index: int) -> Device:
     return as_device(f"{kind}:{index}")
 
 
-def registered_kinds() -> tuple[str, ...]:
-    """Return the device kinds that have a backend."""
-    return tuple(_factories)
-
-
 def _create(device: Device) -> Backend:
     factory = _factories.get(device.kind)
     if factory is None:

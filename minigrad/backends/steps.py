@@ -20,8 +20,8 @@ from minigrad.core.layout import Layout, along
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.reducer import Reducer
 from minigrad.core.requests import Copy, Elementwise, Gather, Reduce, Request, Scatter
+from minigrad.core.strides import Ints as Ints
 
-Ints = tuple[int, ...]
 Specs = tuple[Spec, ...]
 # Temporary memory never leaves the backend, so the device of its storage has no meaning.
 INSIDE = CPU
@@ -169,9 +169,8 @@ class Steps:
             self.ask(request, out, *operands)
             return
         *others, added = operands
-        total, wide = self.work(out.shape, kept), self.work(added.shape, kept)
-        self.copy(wide, added)
-        self.ask(request, total, *others, wide)
+        total = self.work(out.shape, kept)
+        self.ask(request, total, *others, self.copied(added, kept))
         self.copy(out, total)
 
     def each(
@@ -209,11 +208,13 @@ class Steps:
 
     def dense(self, a: Value) -> Value:
         """Return `a` itself if its elements are row-major in one run, otherwise a copy."""
-        if a.layout.is_contiguous:
-            return a
-        copied = self.work(a.shape, a.dtype)
-        self.copy(copied, a)
-        return copied
+        return a if a.layout.is_contiguous else self.copied(a)
+
+    def copied(self, a: Value, dtype: DType | None = None) -> Value:
+        """Return a contiguous copy, by default in the same dtype."""
+        result = self.work(a.shape, dtype or a.dtype)
+        self.copy(result, a)
+        return result
 
     @property
     def launch(self) -> Launch:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from math import prod
 from typing import Any, TypeAlias
 
 from minigrad.core.shape import (
@@ -22,7 +23,6 @@ from minigrad.core.shape import (
     infer_hole,
     normalize_dim,
     normalize_dims,
-    numel,
 )
 from minigrad.core.strides import Ints, extent, is_run, may_overlap, merge_dims, reshaped_strides, stretched_strides
 from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
@@ -371,7 +371,7 @@ class Layout:
                 f"flatten: start_dim must not come after end_dim, got {start} and {end} for shape {self.shape}; swap "
                 "the two", start=start, end=end, shape=self.shape,
             )  # fmt: skip
-        middle = numel(self.shape[first : last + 1])
+        middle = prod(self.shape[first : last + 1])
         return self._viewed((*self.shape[:first], middle, *self.shape[last + 1 :]))
 
     def expand(self, shape: Any) -> Layout:
@@ -406,7 +406,7 @@ class Layout:
 
 def _intern(key: tuple[Ints, Ints, int]) -> Layout:
     shape, strides, offset = key
-    count = numel(shape)
+    count = prod(shape)
     if count > COUNT_LIMIT:
         raise ShapeError(
             f"the shape must have at most 2**63 - 1 elements, got {count} for {shape}; reduce a size", shape=shape

@@ -12,11 +12,9 @@ from math import inf, prod
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
-from minigrad.core.strides import merge_dims
+from minigrad.core.strides import Ints, merge_dims
 
 SHORT = 16  # minimum size of a dim for the innermost loop
-
-Ints = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

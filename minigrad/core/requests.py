@@ -18,8 +18,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
 from minigrad.core.reducer import Reducer
 from minigrad.core.rows import RowFn
-
-Ints = tuple[int, ...]
+from minigrad.core.strides import Ints
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)

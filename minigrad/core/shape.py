@@ -55,11 +55,6 @@ class Size(tuple[int, ...]):
         return math.prod(self)
 
 
-def numel(shape: Shape) -> int:
-    """Return the number of elements of a shape; 1 for the shape of a scalar."""
-    return math.prod(shape)
-
-
 def contiguous_strides(shape: Shape) -> Shape:
     """Return row-major strides in elements.
 
@@ -247,8 +242,6 @@ def window_counts(outputs: int, n: int, window: int, stride: int, padding: int, 
 
 # ---- windows that slide over spatial dims ----------------------------------------------------------------------------
 
-Ints = tuple[int, ...]
-
 
 @dataclass(frozen=True)
 class Window:
@@ -260,11 +253,11 @@ class Window:
     pad_counts, divisor: for a mean, whether the padding counts, and the divisor of the sum; None stands for the count.
     """
 
-    size: Ints
-    taps: Ints
-    stride: Ints
-    padding: Ints
-    dilation: Ints
+    size: Shape
+    taps: Shape
+    stride: Shape
+    padding: Shape
+    dilation: Shape
     groups: int = 1
     pad_counts: bool = True
     divisor: int | None = None
@@ -287,6 +280,6 @@ class Window:
 
 
 @lru_cache(1024)
-def changed(window: Window, size: Ints, groups: int) -> Window:
+def changed(window: Window, size: Shape, groups: int) -> Window:
     """Return windows with this size and number of groups; equal calls return one object, by which plans are found."""
     return replace(window, size=size, groups=groups)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from minigrad.autodiff.engine import reachable
+from minigrad.config import assigned
 from minigrad.core.device import CPU
 from minigrad.dist.collectives import outgoing, wide, write
 from minigrad.dist.group import communicator
@@ -210,14 +211,9 @@ class DistributedDataParallel(Module):
             f"process {self.comm.rank}; use every parameter in every process, or pass find_unused_parameters=True"
         )
 
-    @contextmanager
-    def no_sync(self) -> Iterator[None]:
+    def no_sync(self) -> AbstractContextManager[None]:
         """Open a block in which each process adds up its gradients; the next pass outside the block reduces them."""
-        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
-        try:
-            yield
-        finally:
-            self.require_backward_grad_sync = before
+        return assigned(self, "require_backward_grad_sync", False)
 
 
 def call(method: weakref.WeakMethod[Any], p: Any) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from minigrad.autodiff.batches import Batched, BatchTransform
 from minigrad.autodiff.forward import Dual, DualTransform
 from minigrad.core.roles import Choice, Number
-from minigrad.core.shape import numel
 from minigrad.func.inputs import Argnums, Inputs, expect_real, with_aux
 from minigrad.func.mapping import RANDOMNESS
 from minigrad.func.transforms import Pullback, recorded, split
@@ -24,7 +24,7 @@ Function = Callable[..., Any]
 
 def units(xs: Sequence[Tensor], first: int, count: int) -> list[Tensor]:
     """Return `count` rows, from `first` on, of the identity matrix over all elements of `xs`, in the shapes of `xs`."""
-    sizes = [numel(x.shape) for x in xs]
+    sizes = [prod(x.shape) for x in xs]
     total, start, result = sum(sizes), 0, []
     for x, size in zip(xs, sizes):
         matrix = eye(total, dtype=x.dtype, device=x.device)
@@ -61,12 +61,12 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
         y, aux, pullback = recorded("jacrev", called, args, argnums, has_aux)
         outputs, tree = flatten(y)
         expect_real("jacrev", [*pullback.inputs.floats, *outputs])
-        total = sum(numel(x.shape) for x in outputs)
+        total = sum(prod(x.shape) for x in outputs)
         parts = [rows(pullback, outputs, first, count) for first, count in chunks(total, chunk_size)]
         whole = parts[0] if len(parts) == 1 else [cat(list(some), 0) for some in zip(*parts)]
         start, nested = 0, []
         for x in outputs:
-            size = numel(x.shape)
+            size = prod(x.shape)
             each = [
                 reshape(narrow(part, dim=0, start=start, length=size), (*x.shape, *part.shape[1:])) for part in whole
             ]
@@ -112,7 +112,7 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         inputs = Inputs("jacfwd", args, argnums)
         expect_real("jacfwd", inputs.floats)
-        total = sum(numel(x.shape) for x in inputs.floats)
+        total = sum(prod(x.shape) for x in inputs.floats)
         with BatchTransform(total, randomness) as batch:
             tangents = [Batched(t, batch) for t in units(inputs.floats, 0, total)]
             with DualTransform() as transform:
@@ -135,7 +135,7 @@ def columns(inputs: Inputs, moved: Tensor) -> Any:
     last = permute(moved, dims=(*range(1, moved.ndim), 0))
     start, result = 0, []
     for x in inputs.floats:
-        size = numel(x.shape)
+        size = prod(x.shape)
         part = narrow(last, dim=last.ndim - 1, start=start, length=size)
         result.append(reshape(part, (*part.shape[:-1], *x.shape)))
         start += size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from minigrad.backends.reference.scalars import first_accumulator
 from minigrad.core import requests
 from minigrad.core.dtype import as_dtype
 from minigrad.core.rows import RowFn
-from minigrad.core.shape import numel
 from minigrad.jitting.composing import View
 from minigrad.jitting.loops import Writer, letters, moved, prints, renamed
 from minigrad.jitting.spelling import Value, literal, type_of, variable
@@ -190,7 +190,7 @@ def reduce(w: Writer, request: Any, outs: list[View], operands: list[View]) -> N
             accumulate(w, reducer, names, added(w, reducer, operands, index, compute), compute)
         values = [variable(name) for name in names]
         if reducer.finish is not None:
-            n = literal(float(numel(tuple([shape[d] for d in dims]))), compute)
+            n = literal(float(prod(tuple([shape[d] for d in dims]))), compute)
             more = [n] if len(reducer.finish.args) > len(values) else []
             values = w.speller.apply(reducer.finish, [*values, *more], compute)
         for view, value in zip(outs, values, strict=True):

@@ -5,12 +5,12 @@ Programs share their tables of addresses, and during a recording, the tensors of
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
+from minigrad.config import in_forked_children
 from minigrad.jitting.program import recording
 
 PATIENCE = 0.1  # seconds for which a recording waits for threads that run functions eagerly
@@ -33,6 +33,7 @@ turn = Turn()
 _eager: dict[int, int] = {}  # maps the id of a thread to the number of functions that it runs eagerly
 
 
+@in_forked_children
 def _after_fork_in_child() -> None:
     # Another thread, which does not exist in this process, may hold the old lock or be recording.
     turn.lock = threading.RLock()
@@ -40,10 +41,6 @@ def _after_fork_in_child() -> None:
         turn.recording = 0
     for thread in _eager.keys() - {threading.get_ident()}:
         del _eager[thread]
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def eagerly(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

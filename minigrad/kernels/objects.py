@@ -14,18 +14,19 @@ import ctypes
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from minigrad.errors import KernelError
 from minigrad.kernels.cpu.processor import tuning
 
+T = TypeVar("T")
 MAGIC = b"minigrad object code 2\n"
 # Numba's settings that affect how a kernel runs or which messages appear, but not its machine code.
 RUNNING = tuple(f"NUMBA_{name}" for name in (
@@ -123,32 +124,42 @@ def path_for(source: Path) -> Path:
 # ---- keeping --------------------------------------------------------------------------------------------------------
 
 
-def packed(code: ObjectCode, text: str, made_for: str = "") -> bytes:
-    """Return the content of a file: a line that identifies the format, the hash of the rest, a line of JSON, the code.
-
-    made_for: the origin of the code, by default the text of `fits`.
-    """
+def sealed(magic: bytes, facts: dict[str, Any], code: bytes) -> bytes:
+    """Return the content of a file: the line `magic`, the hash of the rest, a line of JSON, the code."""
     import json
 
-    facts = {"fits": made_for or fits(), "text": digest(text), "symbols": code.symbols, "needs": code.needs}
-    body = json.dumps(facts).encode() + b"\n" + code.code
-    return MAGIC + sha256(body).encode() + b"\n" + body
+    body = json.dumps(facts).encode() + b"\n" + code
+    return magic + sha256(body).encode() + b"\n" + body
 
 
-def unpacked(content: bytes, text: str, made_for: str = "") -> ObjectCode | None:
-    """Return the object code in a file's content; None if it is damaged, or has another origin or another text."""
+def unsealed(magic: bytes, content: bytes, make: Callable[[dict[str, Any], bytes], T], **expected: str) -> T | None:
+    """Return make(facts, code) for a file's content; None if it is damaged, or some facts are not as expected."""
     import json
 
-    magic, _, rest = content.partition(b"\n")
-    said, _, body = rest.partition(b"\n")
-    if magic + b"\n" != MAGIC or sha256(body).encode() != said:
+    said, _, body = content.removeprefix(magic).partition(b"\n")
+    if not content.startswith(magic) or sha256(body).encode() != said:
         return None
     head, _, code = body.partition(b"\n")
     with suppress(ValueError, KeyError, TypeError):  # another program has written a file with invalid facts
         facts = json.loads(head)
-        if facts["fits"] == (made_for or fits()) and facts["text"] == digest(text):
-            return ObjectCode(tuple(facts["symbols"]), tuple(facts["needs"]), code)
+        if all(facts[name] == value for name, value in expected.items()):
+            return make(facts, code)
     return None
+
+
+def packed(code: ObjectCode, text: str, made_for: str = "") -> bytes:
+    """Return the content of a file. made_for: the origin of the code, by default the text of `fits`."""
+    facts = {"fits": made_for or fits(), "text": digest(text), "symbols": code.symbols, "needs": code.needs}
+    return sealed(MAGIC, facts, code.code)
+
+
+def unpacked(content: bytes, text: str, made_for: str = "") -> ObjectCode | None:
+    """Return the object code in a file's content; None if it is damaged, or has another origin or another text."""
+
+    def make(facts: dict[str, Any], code: bytes) -> ObjectCode:
+        return ObjectCode(tuple(facts["symbols"]), tuple(facts["needs"]), code)
+
+    return unsealed(MAGIC, content, make, fits=made_for or fits(), text=digest(text))
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,7 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from time import perf_counter
@@ -30,7 +30,7 @@ try:
 except ImportError:  # without POSIX, two processes may compile the same kernel, and the later code remains
     fcntl = None  # type: ignore[assignment]
 
-from minigrad.config import settings
+from minigrad.config import assigned, settings
 from minigrad.errors import KernelError
 from minigrad.kernels import objects
 from minigrad.kernels.notice import forgo, patience
@@ -213,17 +213,12 @@ class _Compiler(threading.local):
 _compiler = _Compiler()  # its attribute `off` has a separate value in each thread
 
 
-@contextmanager
-def without_compiling() -> Iterator[None]:
+def without_compiling() -> AbstractContextManager[None]:
     """Make `load` raise NotCompiled instead of compiling, in this block and this thread.
 
     The text of the kernel is in the cache then, so that another process can compile it.
     """
-    before, _compiler.off = _compiler.off, True
-    try:
-        yield
-    finally:
-        _compiler.off = before
+    return assigned(_compiler, "off", True)
 
 
 def is_compiled(text: Text) -> bool:

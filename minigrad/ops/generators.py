@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
+from math import prod
 from struct import Struct
 from typing import Any
 
@@ -24,7 +25,6 @@ from minigrad.core.dtype import DType, float64, int64, uint8
 from minigrad.core.layout import Layout
 from minigrad.core.requests import Permutation, Random
 from minigrad.core.roles import Shape, Size
-from minigrad.core.shape import numel
 from minigrad.core.storage import Storage
 from minigrad.declare.decorators import kernel
 from minigrad.declare.factories import later
@@ -249,7 +249,7 @@ def shares(blocks: int, dtype: DType, device: Device) -> tuple[Tensor, Tensor]:
 
 def blocks_of(shape: tuple[int, ...]) -> int:
     """Return how many counter blocks a draw reserves: one for each two elements."""
-    return (numel(shape) + 1) // 2
+    return (prod(shape) + 1) // 2
 
 
 class Draw:

@@ -24,7 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from minigrad.config import settings
+from minigrad.config import in_forked_children, settings
 from minigrad.core.op import Op
 from minigrad.errors import KernelError
 from minigrad.kernels import store
@@ -175,6 +175,7 @@ def dismiss() -> None:
         helper.wait(timeout=1)
 
 
+@in_forked_children
 def _after_fork_in_child() -> None:
     # The pipe belongs to the parent process.  The helper runs until every process has closed the pipe.
     global _helper, _starting
@@ -185,7 +186,5 @@ def _after_fork_in_child() -> None:
         helper.returncode = 0  # after a fork the helper is not a child of this process
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
 store.compiling.append(start)
 atexit.register(dismiss)

@@ -81,7 +81,10 @@ class ManyPlan:
         if observed.writing:
             for storage in written:
                 observed.write(self.label, storage)
-        buffers = [*[x.buffer for x in read], self.numbers_in_memory(constants), *memory]
+        self.write(self.constants, 0, *constants)
+        if not self.hosted:
+            self.storage = self.backend.constant(self.constants, float64, self.device)
+        buffers = [*[x.buffer for x in read], self.storage.buffer, *memory]
         if observed.launching:
             for tell in observed.launching:
                 tell(self, self.launch, tuple(buffers))
@@ -91,13 +94,6 @@ class ManyPlan:
             self.kernel(*buffers, self.numbers)
         for storage in written:
             storage.version += 1
-
-    def numbers_in_memory(self, constants: Sequence[float]) -> Any:
-        """Return the buffer of the constants, with these values, on the tensors' device."""
-        self.write(self.constants, 0, *constants)
-        if not self.hosted:
-            self.storage = self.backend.constant(self.constants, float64, self.device)
-        return self.storage.buffer
 
 
 def check_row(label: str, row: Row, written: int) -> None:

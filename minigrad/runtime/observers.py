@@ -8,13 +8,12 @@ process; an observer for one thread checks the current thread itself.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.backends.launch import Launch
-from minigrad.config import settings
+from minigrad.config import in_forked_children, settings
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.kernels.store import running_time
@@ -196,10 +195,7 @@ def refresh() -> None:
             change()
 
 
+@in_forked_children
 def _after_fork_in_child() -> None:
     global _changing
     _changing = threading.RLock()  # in a forked child, the old lock may be held by a thread that does not exist
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

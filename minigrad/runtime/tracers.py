@@ -15,12 +15,12 @@ from __future__ import annotations
 import itertools
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from minigrad.backends.registry import backend_of
+from minigrad.config import assigned
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
@@ -50,14 +50,9 @@ def readable(x: Tensor) -> bool:
     return not stack.transforms and not hasattr(backend_of(x.device), "real")
 
 
-@contextmanager
-def among_transforms(transforms: list[Transform]) -> Iterator[None]:
+def among_transforms(transforms: list[Transform]) -> AbstractContextManager[None]:
     """Open a block in which exactly these transforms run in this thread, to repeat a run inside them."""
-    before, stack.transforms = stack.transforms, list(transforms)
-    try:
-        yield
-    finally:
-        stack.transforms = before
+    return assigned(stack, "transforms", list(transforms))
 
 
 class Transform(ABC):

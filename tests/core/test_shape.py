@@ -13,13 +13,11 @@ from minigrad.core.shape import (
     infer_hole,
     normalize_dim,
     normalize_dims,
-    numel,
 )
 from minigrad.errors import ArgumentError, ArgumentTypeError, IndexOutOfRange, ShapeError
 
 
 def test_counting():
-    assert (numel(()), numel((2, 3)), numel((2, 0))) == (1, 6, 0)
     assert contiguous_strides((2, 3, 4)) == (12, 4, 1) and contiguous_strides(()) == ()
 
 

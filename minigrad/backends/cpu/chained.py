@@ -27,7 +27,7 @@ from minigrad.backends.cpu.reduction import LIBERTIES, WHOLE, accumulators, form
 from minigrad.backends.cpu.reduction_plans import ReductionPlan, plan_reduction
 from minigrad.backends.cpu.rows import along_numbers, is_streamed, run_rows
 from minigrad.backends.cpu.texts import Chain, elements_of, helper, short_header, step_words
-from minigrad.backends.steps import Value
+from minigrad.backends.steps import Ints, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
@@ -91,7 +91,6 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
     leave(computed)
 
 
-Ints = tuple[int, ...]
 LONGEST = 1 << 16  # maximum number of elements of a row that is computed into a workspace
 NAME = 64  # maximum number of characters of a kernel's name
 

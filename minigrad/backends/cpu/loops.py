@@ -55,10 +55,9 @@ def chunk_of(cost: int) -> int:
     return max(SMALL, CHUNK // cost)
 
 
-def lines(n: int, cost: int) -> tuple[int, int]:
-    """Cut a dense run into chunks that begin on a cache line; a long run has at most 65 chunks."""
-    chunk, _ = pieces(n, max(chunk_of(cost), n // 64))
-    chunk = -(-chunk // 64) * 64
+def lines(n: int, length: int) -> tuple[int, int]:
+    """Cut a run as `pieces`, into chunks that begin on cache lines, so that no two threads write into one line."""
+    chunk = -(-pieces(n, length)[0] // 64) * 64
     return chunk, max(1, -(-n // chunk))
 
 
@@ -73,7 +72,7 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout], cost: int, copies:
     cols = dims[-1] if dims else 1
     unit_steps = inner[0] == 1 and all(s in (0, 1) for s in inner)
     if len(dims) <= 1 and unit_steps:
-        chunk, chunks = lines(cols, cost)
+        chunk, chunks = lines(cols, max(chunk_of(cost), cols // 64))  # a long run has at most 65 chunks
         return LoopPlan("dense", inner[1:], chunks, [(o,) for o in offsets], {"n": cols, "chunk": chunk})
     across = None if unit_steps or out.numel < LARGE else dim_across(dims, strides)
     if across is not None:

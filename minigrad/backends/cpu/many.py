@@ -14,7 +14,6 @@ when the kernel runs, so another learning rate does not compile another kernel; 
 
 # ruff: noqa: F821
 # mypy: disable-error-code="name-defined"
-# ruff: noqa: F821
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -26,14 +25,14 @@ import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
-from minigrad.backends.cpu.loops import CHUNK
+from minigrad.backends.cpu.loops import CHUNK, lines
 from minigrad.backends.shared import Table
 from minigrad.backends.steps import Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.plan import pieces, walk
+from minigrad.core.plan import walk
 from minigrad.kernels.cpu.target import element, moving_header
 from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.macros import stores_macro
@@ -123,8 +122,7 @@ def chunks_of(sizes: Sequence[int]) -> list[tuple[int, int, int]]:
     """Cut the rows into chunks: (row, first element, number of elements)."""
     result = []
     for row, size in enumerate(sizes):
-        chunk, _ = pieces(size, CHUNK)
-        chunk = -(-chunk // 64) * 64  # chunks begin at cache lines, so that threads do not write into one line
+        chunk, _ = lines(size, CHUNK)
         result += [(row, at, min(chunk, size - at)) for at in range(0, size, chunk)]
     return result
 
@@ -196,10 +194,8 @@ def join_dense(steps: CpuSteps, request: requests.Join) -> None:
     size = out.dtype.itemsize
     ends = [size * n for n in accumulate(lengths)]
     whole = size * out.layout.numel
-    chunk, _ = pieces(whole, PIECE)
-    chunk = -(-chunk // 64) * 64  # chunks begin at cache lines
     offsets = [size * x.layout.offset for x in (*parts, out)]
     steps.run(
-        join, *parts, out, dtypes=(), divided=(chunk, -(-whole // chunk)), whole=whole, row=ends[-1], ends=ends,
+        join, *parts, out, dtypes=(), divided=lines(whole, PIECE), whole=whole, row=ends[-1], ends=ends,
         offsets=offsets,
     )  # fmt: skip

@@ -186,7 +186,7 @@ def cast(steps: CpuSteps, x: Value, dtype: DType) -> Value:
     if x.dtype is dtype:
         return x
     dense = dense_like(x.layout)
-    copied = steps.work((memory_of(dense),), dtype).seen(dense)
+    copied = steps.work((dense.span()[1],), dtype).seen(dense)  # repeated elements are stored once
     steps.copy(copied, x)
     return copied
 
@@ -237,10 +237,8 @@ def _tiled_product(
     dtype = out.dtype
     far = methods.is_far(p, dtype) and not paired
     mr, nr = tile_size(dtype, far)
-    accumulates = (
-        c is not None and c.spec is out.spec and factors[1] == _bits(1, 1, dtype)[1]
-    )  # the result is added to c
-    transposed = not (paired or after or accumulates or part) and methods.pays_transposed(p, dtype, mr, nr)
+    adds_to_c = c is not None and c.spec is out.spec and factors[1] == _bits(1, 1, dtype)[1]
+    transposed = not (paired or after or adds_to_c or part) and methods.pays_transposed(p, dtype, mr, nr)
     if transposed:
         p, a, b = p.transposed(), b, a
     high, wide, deep = methods.blocks_of(p, mr, nr)
@@ -267,7 +265,7 @@ def _tiled_product(
         form = f"{after.chain.scalar.name[:NAME]}_{after.steps}{form}"
         options = {"words": Late(following_words, (after.chain, after.steps, dtype, far)), "each": after.groups(p.n)}
     sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
-    mode = PRODUCT if c is None or pieces > 1 else ADDED if accumulates else MIXED
+    mode = PRODUCT if c is None or pieces > 1 else ADDED if adds_to_c else MIXED
     steps.run(
         template, a, b, out if c is None else c, *others, sums, form=form, **options,
         tasks=p.batches * -(-p.m // high) * -(-p.n // wide) * pieces, numel=methods.work_of(p, dtype) // WORK,
@@ -314,8 +312,3 @@ def dense_like(layout: Layout) -> Layout:
     for position, d in enumerate(order):
         strides[d] = 0 if layout.strides[d] == 0 else dense.strides[position]
     return Layout.make(layout.shape, tuple(strides))
-
-
-def memory_of(layout: Layout) -> int:
-    """Return the number of elements of a dense layout; repeated elements count once."""
-    return layout.span()[1]

@@ -363,9 +363,7 @@ def in_order(steps: CpuSteps, x: Value, compute: np.dtype[Any]) -> Value:
     dtype = as_dtype(compute)
     if x.dtype is dtype and x.layout.is_contiguous and not x.layout.offset:
         return x
-    copied = steps.work(x.shape, dtype)
-    steps.copy(copied, x)
-    return copied
+    return steps.copied(x, dtype)
 
 
 def in_lines(steps: CpuSteps, x: Value, compute: np.dtype[Any]) -> Value:

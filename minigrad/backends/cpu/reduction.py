@@ -29,8 +29,6 @@ from minigrad.kernels.macros import expression_macro, finish_macro, keep_macro, 
 from minigrad.kernels.pasting import LEFT_OUT, Expand, Late, Macro, Part
 from minigrad.kernels.rendering import fresh
 
-Ints = tuple[int, ...]
-
 
 @serves(CpuBackend, requests.Reduce)
 def reduce(steps: CpuSteps, request: requests.Reduce) -> None:

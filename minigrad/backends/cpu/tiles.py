@@ -37,7 +37,7 @@ def add_tiled(steps: CpuSteps, out: Value, a: Value, b: Value, c: Value | None, 
     """Add the steps that compute alpha * a @ b + beta * c by tiles; factors: the bits of alpha and beta."""
     a, b = with_dense_line(steps, a), with_dense_line(steps, b)
     if c is not None and c.layout.strides[-1] != 1:
-        c = dense_copy(steps, c, out.shape)
+        c = steps.copied(c.expand(out.shape))
     p = Problem(out.layout, a.layout, b.layout, c.layout if c else None)
     deep, direct = -(-p.k // SIDE), p.ak == 1 and p.m % SIDE == p.k % SIDE == 0
     left, a_steps = (a, p.steps[0]) if direct else tiles_of(steps, p, a, left=True)
@@ -55,14 +55,7 @@ def add_tiled(steps: CpuSteps, out: Value, a: Value, b: Value, c: Value | None, 
 
 def with_dense_line(steps: CpuSteps, x: Value) -> Value:
     """Return an operand whose rows or columns are dense, or a dense copy of another one."""
-    return x if 1 in x.layout.strides[-2:] else dense_copy(steps, x, x.shape)
-
-
-def dense_copy(steps: CpuSteps, x: Value, shape: Ints) -> Value:
-    """Return a dense copy of an operand, expanded."""
-    copied = steps.work(shape, x.dtype)
-    steps.copy(copied, x)
-    return copied
+    return x if 1 in x.layout.strides[-2:] else steps.copied(x)
 
 
 def tiles_of(steps: CpuSteps, p: Problem, x: Value, left: bool) -> tuple[Value, Ints]:

@@ -11,20 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.backends import switches
-from minigrad.backends.cuda import (
-    conv,
-    elementwise,
-    filling,
-    indexing,
-    joining,
-    masks,
-    matmul,
-    pool,
-    reduction,
-    rows,
-    scan,
-    sorting,
-)
+from minigrad.backends.cuda import conv, elementwise, filling, indexing, joining, masks, pool, rows, scan, sorting
 from minigrad.backends.cuda.family import CudaBackend as CudaBackend
 from minigrad.backends.cuda.runtime import Runtime
 from minigrad.config import settings

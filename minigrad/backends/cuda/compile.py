@@ -12,15 +12,13 @@ instruction only in a text that sets `FMA`.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import shutil
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import metadata, util
@@ -32,6 +30,7 @@ import numpy as np
 
 from minigrad.backends.cuda.presence import INSTALL, clash
 from minigrad.backends.cuda.runtime import THREADS, Program
+from minigrad.config import assigned
 from minigrad.errors import KernelError
 from minigrad.kernels import objects
 from minigrad.kernels.notice import forgo
@@ -142,36 +141,24 @@ def namespace() -> dict[str, Any]:
     return dict(natives())
 
 
-@contextmanager
-def capable(capability: Capability) -> Iterator[None]:
+def capable(capability: Capability) -> AbstractContextManager[None]:
     """Open a block in which functions that kernels call are compiled for a capability.
 
     Otherwise numba-cuda requests the capability from the driver, even if nothing is run.
     """
     from numba.cuda import dispatcher
 
-    before = dispatcher.get_current_device
-    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
-    try:
-        yield
-    finally:
-        dispatcher.get_current_device = before
+    return assigned(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=capability))
 
 
-@contextmanager
-def joining(allowed: bool) -> Iterator[None]:
+def joining(allowed: bool) -> AbstractContextManager[None]:
     """Open a block in which libNVVM may join a product and a sum, or may not.
 
     numba-cuda passes no such option to libNVVM.
     """
     from numba.cuda.cudadrv import nvvm
 
-    before = nvvm.compile_ir
-    nvvm.compile_ir = partial(before, fma=int(allowed))
-    try:
-        yield
-    finally:
-        nvvm.compile_ir = before
+    return assigned(nvvm, "compile_ir", partial(nvvm.compile_ir, fma=int(allowed)))
 
 
 def assemble(ptx: str, name: str) -> tuple[bytes, str]:
@@ -223,7 +210,7 @@ def by_ptxas(ptx: str, arch: str, name: str) -> tuple[bytes, str]:
         return target.read_bytes(), done.stderr
 
 
-MAGIC = b"minigrad cubin 1\n"
+MAGIC = b"minigrad cubin 2\n"
 RESERVED = 1024  # bytes of shared memory per block that CUDA reserves; assemblers count them
 
 
@@ -297,7 +284,7 @@ def from_cache(program: Program, made_for: str, make: Callable[[], Compiled]) ->
     except (KernelError, OSError) as error:
         forgo(str(error))
         return make()
-    kept = path.with_suffix(f".{hashlib.sha256(made_for.encode()).hexdigest()[:8]}.cubin")
+    kept = path.with_suffix(f".{objects.sha256(made_for.encode())[:8]}.cubin")
     result = read(kept, program, made_for)
     if result is None:
         with locked(path):
@@ -310,11 +297,10 @@ def from_cache(program: Program, made_for: str, make: Callable[[], Compiled]) ->
 
 
 def packed(code: Compiled, program: Program, made_for: str) -> bytes:
-    """Return the content of a file: its kind, the hash of the rest, a line of facts, the code."""
-    facts = {"for": made_for, "text": objects.digest(program.text), "entry": code.entry, "ptx": code.ptx,
+    """Return the content of a file."""
+    facts = {"fits": made_for, "text": objects.digest(program.text), "entry": code.entry, "ptx": code.ptx,
              "log": code.log}  # fmt: skip
-    body = json.dumps(facts).encode() + b"\n" + code.cubin
-    return MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+    return objects.sealed(MAGIC, facts, code.cubin)
 
 
 def read(path: Path, program: Program, made_for: str) -> Compiled | None:
@@ -323,12 +309,8 @@ def read(path: Path, program: Program, made_for: str) -> Compiled | None:
         content = path.read_bytes()
     except OSError:
         return None
-    said, _, body = content.removeprefix(MAGIC).partition(b"\n")
-    if not content.startswith(MAGIC) or hashlib.sha256(body).hexdigest().encode() != said:
-        return None
-    head, _, cubin = body.partition(b"\n")
-    with suppress(ValueError, KeyError, TypeError):  # another program has written a file with invalid facts
-        facts = json.loads(head)
-        if facts["for"] == made_for and facts["text"] == objects.digest(program.text):
-            return Compiled(facts["entry"], facts["ptx"], cubin, facts["log"])
-    return None
+
+    def make(facts: dict[str, Any], cubin: bytes) -> Compiled:
+        return Compiled(facts["entry"], facts["ptx"], cubin, facts["log"])
+
+    return objects.unsealed(MAGIC, content, make, fits=made_for, text=objects.digest(program.text))

@@ -9,7 +9,6 @@ host and device wait, except non-blocking copies from pinned memory; launches do
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -17,19 +16,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from cuda import core
 from cuda.bindings import driver
-from cuda.core import (
-    LEGACY_DEFAULT_STREAM,
-    PER_THREAD_DEFAULT_STREAM,
-    Device,
-    EventOptions,
-    LaunchConfig,
-    LegacyPinnedMemoryResource,
-    ObjectCode,
-    Stream,
-    StreamOptions,
-    launch,
-)
+from cuda.core import LEGACY_DEFAULT_STREAM, Stream
 from numpy.typing import NDArray
 
 from minigrad.backends.cuda import compile as compiler
@@ -37,6 +26,7 @@ from minigrad.backends.cuda.blas import Blas
 from minigrad.backends.cuda.pieces import Pieces, Pins
 from minigrad.backends.cuda.presence import FORKED
 from minigrad.backends.cuda.runtime import DeviceBuffer, DeviceMemory, Program, Properties, Runtime, Size
+from minigrad.config import in_forked_children
 from minigrad.errors import DeviceError
 from minigrad.kernels.store import cache_folder
 
@@ -47,7 +37,7 @@ class Loaded:
     def __init__(self, program: Program, capability: tuple[int, int]) -> None:
         self.compiled = compiler.compiled(program, capability)
         self.name, self.path = program.name, str(cache_folder() / "cuda" / program.file)
-        self.code = ObjectCode.from_cubin(self.compiled.cubin, name=program.name)
+        self.code = core.ObjectCode.from_cubin(self.compiled.cubin, name=program.name)
         self.kernel = self.code.get_kernel(self.compiled.entry)
 
 
@@ -55,14 +45,14 @@ class CudaRuntime(Runtime):
     """The first device of the machine."""
 
     def __init__(self) -> None:
-        self.device = Device(0)
+        self.device = core.Device(0)
         self.threads = threading.local()
         self.forked = False
         self.pins = Pins()
         self.enter()
         self.pool = self.device.memory_resource
         self.pieces = Pieces(lambda nbytes: self.pool.allocate(nbytes, stream=LEGACY_DEFAULT_STREAM))
-        self.host = LegacyPinnedMemoryResource()
+        self.host = core.LegacyPinnedMemoryResource()
         said = self.device.properties
         free_and_all = checked(driver.cuMemGetInfo(), "its memory")
         capability = self.device.compute_capability
@@ -178,18 +168,18 @@ class CudaRuntime(Runtime):
     def new_stream(self, priority: int) -> Stream:
         self.enter()
         self.pieces.share()
-        return self.device.create_stream(options=StreamOptions(nonblocking=False, priority=priority))
+        return self.device.create_stream(options=core.StreamOptions(nonblocking=False, priority=priority))
 
     def foreign_stream(self, number: int) -> Stream:
         self.enter()
         if number != 1:
             self.pieces.share()
-        known = {1: LEGACY_DEFAULT_STREAM, 2: PER_THREAD_DEFAULT_STREAM}
+        known = {1: LEGACY_DEFAULT_STREAM, 2: core.PER_THREAD_DEFAULT_STREAM}
         return known[number] if number in known else Stream.from_handle(number)
 
     def timed(self, stream: Any, timing: bool) -> Any:
         self.enter()
-        return stream.record(options=EventOptions(timing))
+        return stream.record(options=core.EventOptions(timing))
 
     # ---- launches
 
@@ -198,8 +188,8 @@ class CudaRuntime(Runtime):
         return Loaded(program, self._properties.capability)
 
     def launcher(self, kernel: Loaded, grid: Size, block: Size, numbers: Sequence[int]) -> Callable[..., None]:
-        config, function, scalars = LaunchConfig(grid=grid, block=block), kernel.kernel, tuple(numbers)
-        threads, enter = self.threads, self.enter
+        config, function, scalars = core.LaunchConfig(grid=grid, block=block), kernel.kernel, tuple(numbers)
+        threads, enter, launch = self.threads, self.enter, core.launch
 
         def run(*addresses: int) -> None:
             try:
@@ -266,17 +256,14 @@ class CudaGraph:
 
 def forget_at_forks(runtime: CudaRuntime) -> None:
     """Mark the runtime in forked processes, and drop its data about threads there."""
-    if not hasattr(os, "register_at_fork"):
-        return
     reference = weakref.ref(runtime)
 
+    @in_forked_children
     def forget() -> None:
         runtime = reference()
         if runtime is not None:
             runtime.forked = True
             runtime.threads.__dict__.clear()
-
-    os.register_at_fork(after_in_child=forget)
 
 
 def checked(answer: Any, what: str) -> Any:

@@ -26,8 +26,8 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cuda import loops
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps, by
-from minigrad.backends.cuda.loops import AHEAD, HIGH, WARP
-from minigrad.backends.cuda.runtime import THREADS
+from minigrad.backends.cuda.loops import AHEAD, HIGH
+from minigrad.backends.cuda.runtime import THREADS, WARP
 from minigrad.backends.lowering.functions import IDENTITY, NONZERO
 from minigrad.core import requests
 from minigrad.core.dtype import DType

@@ -24,6 +24,7 @@ from minigrad.backends.base import serves
 from minigrad.backends.cuda import loops
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps, by
 from minigrad.backends.cuda.grouping import KEYS, add_grouped, position_of
+from minigrad.backends.cuda.runtime import WIDEST
 from minigrad.backends.lowering.indexing import scatter_in_runs
 from minigrad.backends.shared import lines_of
 from minigrad.backends.steps import Value
@@ -250,7 +251,7 @@ def rows_moved(steps: CudaSteps, values: Sequence[Value], layouts: Sequence[Layo
     block, high = loops.block_of(cols // width, prod(outer))
     steps.run(
         gather_rows, *values, words={"WIDTH": width, "PUT": f"store_{width}", "TAKE": f"load_{width}"},
-        form="gather_rows_{}" + (by(width) if width * itemsize == loops.WIDEST else by(width).replace("by", "of")),
+        form="gather_rows_{}" + (by(width) if width * itemsize == WIDEST else by(width).replace("by", "of")),
         grid=((steps.backend.blocks(-(-cols // width), block[0]), min(high, loops.ROWS_OF_GRID), 1), block),
         groups=list(zip(offsets, inner, strict=True)), rows=prod(outer), cols=cols, size=size, step=step,
         **loops.divisors(outer),

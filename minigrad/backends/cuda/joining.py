@@ -22,8 +22,8 @@ import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps, line
-from minigrad.backends.cuda.loops import COUNT_32, WIDEST, divide, magic_of
-from minigrad.backends.cuda.runtime import THREADS
+from minigrad.backends.cuda.loops import COUNT_32, divide, magic_of
+from minigrad.backends.cuda.runtime import THREADS, WIDEST
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import int16, int32, int64, uint8

@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.cuda.runtime import THREADS, Size
+from minigrad.backends.cuda.runtime import THREADS, WARP, WIDEST, Size
 from minigrad.core.layout import Layout
 from minigrad.core.plan import walk
 
-WIDEST = 16  # size in bytes of one load
 AHEAD = 4  # elements of a row that a thread processes in turn if it cannot load neighbours together
 SHORT = 32  # minimum number of columns for reading along rows: the accesses of a warp are then neighbours
-WARP = 32
 HIGH = 8  # number of rows of 32 threads that load a tile together
 LEAST, TURNED = 16, 1024  # minimum number of elements of both dims, and of a plane, for transposing through tiles
 WORD = 4  # bytes that a lane transposes together if elements are smaller

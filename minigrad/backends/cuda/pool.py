@@ -21,7 +21,7 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps
 from minigrad.backends.cuda.loops import COUNT_32, divide, magic_of
-from minigrad.backends.steps import Value
+from minigrad.backends.steps import Ints, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Spec
@@ -31,7 +31,6 @@ from minigrad.kernels.macros import neutral_text
 from minigrad.kernels.pasting import Late
 from minigrad.kernels.specialize import load_text
 
-Ints = tuple[int, ...]
 WINDOW = ("window", "stride", "padding")  # the fields that both requests have
 
 # Sizes are those of the result (batch, channels, three dims).  to_steps, x_steps, y_steps: the strides of the result,

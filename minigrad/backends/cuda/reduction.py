@@ -34,8 +34,6 @@ from minigrad.kernels.pasting import Expand, Late, Macro, parsed
 from minigrad.kernels.rendering import fresh
 from minigrad.kernels.specialize import load_text, store_text
 
-Ints = tuple[int, ...]
-
 
 @serves(CudaBackend, requests.Reduce)
 def reduce(steps: CudaSteps, request: requests.Reduce) -> None:

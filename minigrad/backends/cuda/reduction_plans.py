@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from math import inf, prod
 from typing import Any
 
-from minigrad.backends.cuda.runtime import THREADS, Size
+from minigrad.backends.cuda.runtime import THREADS, WARP, WIDEST, Size
 from minigrad.core.layout import Layout
 from minigrad.core.reducer import Axes, axes, kept_axes, leading
 
-WIDEST = 16  # size in bytes of one load
-WARP = 32
 EACH = 4  # maximum number of loads per lane before the group becomes larger
 # Blocks for a long reduction with few outputs: about the number that a large device runs at the same time.
 BLOCKS = 1024

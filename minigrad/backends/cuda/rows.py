@@ -18,7 +18,7 @@ from typing import Any
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps
 from minigrad.backends.cuda.reduction_plans import BLOCKS, group_of, power_above
-from minigrad.backends.cuda.runtime import THREADS, Size
+from minigrad.backends.cuda.runtime import THREADS, WARP, WIDEST, Size
 from minigrad.backends.lowering.functions import QUOTIENT, SUM
 from minigrad.backends.lowering.rows import classes_of, counted, ignored_rows
 from minigrad.backends.shared import lines_of
@@ -29,11 +29,10 @@ from minigrad.core.layout import Layout, merge
 from minigrad.core.op import Spec
 from minigrad.core.plan import without
 from minigrad.core.rows import RowFn
-from minigrad.kernels.cuda.rows import WIDEST, Form, row_words, rows
+from minigrad.kernels.cuda.rows import Form, row_words, rows
 from minigrad.kernels.cuda.target import bits
 from minigrad.kernels.pasting import Late
 
-WARP = 32
 REGISTERS = 96  # number of registers of a thread that are used for rows and sums
 ROWS_OF_SUMS = 8  # minimum number of rows whose columns one group adds
 

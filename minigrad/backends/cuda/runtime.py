@@ -23,6 +23,8 @@ from minigrad.kernels.store import file_of
 LEGACY = 1  # the number of the legacy default stream, for CUDA and for other libraries
 Size = tuple[int, int, int]
 THREADS = 256  # threads per block by default
+WARP = 32  # threads of a warp
+WIDEST = 16  # size in bytes of one load
 
 
 @dataclass(frozen=True)

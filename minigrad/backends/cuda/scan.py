@@ -26,7 +26,7 @@ from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import CudaBackend, CudaSteps, by
 from minigrad.backends.cuda.reduction import spread_words
 from minigrad.backends.cuda.reduction_plans import power_above
-from minigrad.backends.cuda.runtime import THREADS
+from minigrad.backends.cuda.runtime import THREADS, WARP, WIDEST
 from minigrad.backends.shared import lines_of
 from minigrad.backends.steps import Value
 from minigrad.core import requests
@@ -39,8 +39,6 @@ from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.macros import lanes_macro, neutral_text, scalar_macro, step_macro
 from minigrad.kernels.pasting import Late, Macro
 
-WIDEST = 16  # size in bytes of one load
-WARP = 32
 EACH = 4  # elements per lane if they are not read by one load
 SIDE_BY_SIDE = 512  # minimum number of neighbouring rows for one thread per row
 FEW = 128  # with fewer rows, long rows are cut into blocks

@@ -13,8 +13,8 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from minigrad.backends.cuda.runtime import LEGACY, DeviceBuffer, DeviceMemory, P
 from minigrad.backends.cuda.watched import Cells, Notice, Region
 from minigrad.backends.cuda.words import WAITING, Point, Words
 from minigrad.backends.launch import Enqueued, Launch, Step
+from minigrad.config import assigned
 from minigrad.core.op import Spec
 
 
@@ -93,14 +94,9 @@ class Simulator(Runtime):
     def properties(self) -> Properties:
         return Properties("simulator", (9, 0), 2, 1 << 34)
 
-    @contextmanager
-    def ordered(self, kind: str, seed: int = 0) -> Iterator[None]:
+    def ordered(self, kind: str, seed: int = 0) -> AbstractContextManager[None]:
         """Run threads in another order inside a `with` block: "forward", "reverse" or "random"."""
-        before, self.order = self.order, Order(kind, seed)
-        try:
-            yield
-        finally:
-            self.order = before
+        return assigned(self, "order", Order(kind, seed))
 
     # ---- memory
 

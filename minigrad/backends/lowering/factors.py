@@ -112,8 +112,7 @@ def qr(steps: Steps, request: QR) -> None:
     (q, r), (a,) = steps.outs, steps.operands
     m, n, d = *a.shape[-2:], len(a.shape) - 2
     k = min(m, n) if a.layout.numel else 0
-    x = steps.work(a.shape, a.dtype)
-    steps.copy(x, a)
+    x = steps.copied(a)
     made = [reflection(steps, block(x, j, j)) for j in range(k)]
     steps.fill(r, 0)
     if k:

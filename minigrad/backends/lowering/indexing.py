@@ -44,13 +44,7 @@ def scatter_in_runs(steps: Steps, dim: int, join: ScalarFn) -> None:
         alike, joined = steps.work(later.shape, bool_), steps.work(later.shape, out.dtype)
         steps.each(functions.EQUAL, alike, key.at(dim, k, n - k), key.at(dim, 0, n - k), compute=int64.compute)
         if k == 1:
-            steps.each(
-                functions.CHOSEN,
-                last.at(dim, 0, n - 1),
-                alike,
-                steps.constant(False, bool_),
-                steps.constant(True, bool_),
-            )
+            steps.each(functions.EQUAL, last.at(dim, 0, n - 1), alike, steps.constant(False, bool_))
         steps.each(join, joined, earlier, later)
         steps.each(functions.CHOSEN, joined, alike, joined, later)
         steps.copy(later, joined)

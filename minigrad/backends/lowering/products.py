@@ -153,8 +153,7 @@ def pair_gradients(steps: Steps, request: requests.PairGradients) -> None:
     steps.each(request.factor, factors, *[value.seen(value.layout.unsqueeze(1)) for value in (g, y)])
     steps.each(request.direction, terms, terms)
     steps.each(PRODUCT, terms, terms, factors)
-    wide = steps.work(terms.shape, float64)
-    steps.copy(wide, terms)
+    wide = steps.copied(terms, float64)
     for index in indices:
         added = steps.work(out.shape, float64)
         steps.index_add(added, zero, index, wide, 0)

@@ -69,9 +69,7 @@ def pick(steps: Steps, request: Pick) -> None:
     if request.reduction == "none":
         steps.copy(out, viewed(loss, target.shape))
         return
-    ones = (1,) * len(kept)
-    total = steps.work(ones, float64)
-    steps.reducer(functions.SUM, total, loss, range(len(kept)))
+    total = summed(steps, loss)
     if request.reduction == "mean":
         steps.each(functions.QUOTIENT, total, total, counted(steps, ignored) if share is None else summed(steps, share))
     steps.copy(out, viewed(total, out.shape))
@@ -105,10 +103,10 @@ def shares_of(steps: Steps, weight: Value, index: Value, ignored: Value, shape: 
     return share
 
 
-def summed(steps: Steps, share: Value) -> Value:
-    """Return the sum of the weights of all rows, as a scalar that broadcasts to any shape."""
-    total = steps.work((1,) * len(share.shape), float64)
-    steps.reducer(functions.SUM, total, share, range(len(share.shape)))
+def summed(steps: Steps, x: Value, dtype: DType = float64) -> Value:
+    """Return the sum of the elements, as a scalar that broadcasts to any shape."""
+    total = steps.work((1,) * len(x.shape), dtype)
+    steps.reducer(functions.SUM, total, x, range(len(x.shape)))
     return total
 
 
@@ -136,10 +134,8 @@ def classes_of(steps: Steps, target: Value, ignore: int, classes: int) -> tuple[
 def counted(steps: Steps, ignored: Value) -> Value:
     """Return the number of rows that count, as a scalar that broadcasts to any shape."""
     counts = steps.work(ignored.shape, int64)
-    total = steps.work((1,) * len(ignored.shape), int64)
     steps.each(functions.UNLESS, counts, steps.constant(1, int64), ignored)
-    steps.reducer(functions.SUM, total, counts, range(len(ignored.shape)))
-    return total
+    return summed(steps, counts, int64)
 
 
 @serves(Backend, PickBack)

@@ -20,16 +20,16 @@ from minigrad.core import requests
 from minigrad.core.conditions import Ndim, NotHalf, Real
 from minigrad.core.dtype import DType, default_float
 from minigrad.core.op import Op, Spec
-from minigrad.core.roles import AS_IT_COMES, Choice, Dim, Flag, Number, Role, Scalar, Size
-from minigrad.core.transforms import transformed_dims, transformed_lengths
+from minigrad.core.roles import AS_IT_COMES, Choice, Dim, Flag, Number, Role, Scalar, Size, read_int
+from minigrad.core.shape import normalize_dim, normalize_dims
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import same_shape
-from minigrad.errors import DTypeError, check
+from minigrad.errors import DTypeError, ShapeError, check
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import tensor
 from minigrad.ops.shape.padding import with_constant
 from minigrad.ops.shape.views import narrow, transpose
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 Shape = tuple[int, ...]
 
@@ -109,6 +109,36 @@ Axes = Annotated[Any, Role("Dims", "a dim, several, or None for all", "int | Seq
 Norm = Annotated[Any, Choice(None, "backward", "ortho", "forward")]
 
 
+def transformed_dims(op: str, x: Any, s: Sequence[Any] | None, dim: Any) -> list[int]:
+    """Return the dims of a transform of x, counted from the front: `dim`, or the last ones, one per length in `s`."""
+    ndim = len(x.shape)
+    count = ndim if s is None else len(s)
+    words = (op, ": s has ", count, " lengths, but input is ", x.dtype, x.shape)
+    check(dim is not None or count <= ndim, ShapeError, *words, "; pass one per dim")
+    chosen = range(ndim - count, ndim) if dim is None else dim if isinstance(dim, Sequence) else (dim,)
+    normalize_dims(chosen, ndim, op, x)  # this call only raises an error for a repeated dim
+    result = [normalize_dim(d, ndim, op, x) for d in chosen]
+    uneven = (op, ": s and dim must have equal lengths for ", x.dtype, x.shape, ", got ", s, " and ", dim)
+    check(s is None or len(s) == len(result), ShapeError, *uneven, "; pass one length per dim")
+    return result
+
+
+def transformed_lengths(op: str, x: Any, s: Sequence[Any] | None, dims: Sequence[int], hermitian: bool) -> list[int]:
+    """Return the length of the transform along each dim, at least 1; None and -1 stand for that of the operand.
+
+    hermitian: whether the last dim contains the terms 0 to n//2; then n is 2*(m - 1) for m terms by default.
+    """
+    sizes = [x.shape[d] for d in dims]
+    if hermitian:
+        sizes[-1] = 2 * (sizes[-1] - 1)
+    wanted = [None] * len(sizes) if s is None else s
+    result = [n if k is None or k == -1 else read_int(k, op, "s", (x,)) for k, n in zip(wanted, sizes, strict=True)]
+    for d, n in zip(dims, result, strict=True):
+        words = (op, ": the length must be at least 1, got ", n, " along dim ", d, " of ", x.dtype, x.shape)
+        check(n >= 1, ShapeError, *words, "; pass a length", dim=d)
+    return result
+
+
 def numbers_of(name: str, x: Tensor, real: bool) -> Tensor:
     """Return the operand of a transform of complex or real numbers, in float32, float64 or a complex dtype."""
     if real:
@@ -152,11 +182,11 @@ def transform(name: str, x: Tensor, s: Any, dim: Any, norm: str | None, inverse:
     name: the public function, for messages.  s, dim: those of the public function.
     """
     s = s if s is None or isinstance(s, Sequence) else (s,)
-    axes = transformed_dims(name, x, s, dim, describe(x))
+    axes = transformed_dims(name, x, s, dim)
     if kind != "complex":
         Ndim(least=1).expect(name, input=x)
         Number(1, whole=True, advice="pass a dim").expect(name, x, **{"the number of dims": len(axes)})
-    lengths = transformed_lengths(name, x, s, axes, kind == "hermitian", describe(x))
+    lengths = transformed_lengths(name, x, s, axes, kind == "hermitian")
     x = numbers_of(name, x, kind == "real")
     for d, n in zip(axes, lengths, strict=True):
         x = resized(name, x, d, n // 2 + 1 if kind == "hermitian" and d == axes[-1] else n)

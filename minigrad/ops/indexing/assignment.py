@@ -6,6 +6,7 @@ place; for a mask and a single value, `where` does.  A write into a tracked tens
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ import numpy as np
 from minigrad.core.dtype import DType, bool_, iinfo, int64, uint64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
-from minigrad.core.shape import numel
 from minigrad.core.strides import stretched_strides
 from minigrad.errors import DeviceError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import cast, clone
@@ -58,7 +58,7 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
     y, gathers = read_index(x, index)
     if not gathers:
         copy_into(y, without_ones(value, y.ndim), "index", x)
-    elif len(gathers) == 1 and gathers[0][1].dtype is bool_ and numel(shape_of(value)) == 1:
+    elif len(gathers) == 1 and gathers[0][1].dtype is bool_ and prod(shape_of(value)) == 1:
         fill_where(y, *gathers[0], value, x)
     else:
         put_at(y, gathers, value, x)
@@ -73,7 +73,7 @@ def without_ones(value: Any, ndim: int) -> Any:
 
 def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
     """Write a value into y, which is x or a view of x, at index tensors and masks; it broadcasts and is cast."""
-    repeats = not y.layout.is_contiguous and y.layout.may_overlap_itself() and numel(shape_of(value)) == 1
+    repeats = not y.layout.is_contiguous and y.layout.may_overlap_itself() and prod(shape_of(value)) == 1
     tensors = (*tensors_of("index", value), *[index for _, index in gathers])
     check_writable("index", x, tensors, x is y and not repeats)
     if repeats:  # one value for all positions, so it does not matter which of the positions that share memory is last
@@ -85,7 +85,7 @@ def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
     y, dim, shape, positions, source = located(y, gathers, value, x)
     # If y shares memory with the source or the index, they are copied, because reads and writes are interleaved.
     source, positions = (clone(v) if v.storage.memory is y.storage.memory else v for v in (source, positions))
-    if shape == y.shape or numel(shape) == 0 or y.layout.reshape(shape) is not None:
+    if shape == y.shape or prod(shape) == 0 or y.layout.reshape(shape) is not None:
         part = y if shape == y.shape else as_view(y, shape=shape)
         write(COPY_IN, (part, positions, source), {"dim": dim}, part)
     else:  # the strides do not permit these dims to be merged
@@ -173,7 +173,7 @@ def set_traced(x: Any, index: Any, value: Any) -> None:
     if not gathers:
         expect_fit(y, "index", x, value, y.shape)
         part = expand(cast(as_source(value, x), dtype=x.dtype), shape=y.shape)
-    elif len(gathers) == 1 and gathers[0][1].dtype is bool_ and numel(shape_of(value)) == 1:
+    elif len(gathers) == 1 and gathers[0][1].dtype is bool_ and prod(shape_of(value)) == 1:
         dim, mask = gathers[0]
         part = where(mask_over(y, dim, mask), reshape(cast(as_source(value, x), dtype=x.dtype), ()), y)
     else:

@@ -7,6 +7,7 @@ the True elements of the mask, and a second pass writes their positions.  These 
 
 from __future__ import annotations
 
+from math import prod
 from typing import Annotated, Any
 
 from minigrad.backends.launch import Launch
@@ -18,7 +19,7 @@ from minigrad.core.dtype import bool_, int64
 from minigrad.core.plan import pieces
 from minigrad.core.requests import Locate, Tally
 from minigrad.core.roles import Flag, Int, Size
-from minigrad.core.shape import broadcast_shapes, numel
+from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.rules import index_dtype, joint
 from minigrad.errors import GradientError, MinigradError, ShapeError
@@ -82,7 +83,7 @@ def coordinates(steps, out, mask, starts, *, count: Size):
     steps.ask(Locate(), rest, mask, starts)
     for d in range(last):
         later = out.select(1, last) if d == last - 1 else steps.work((count,), int64)
-        size = steps.constant(numel(shape[d + 1 :]), int64)
+        size = steps.constant(prod(shape[d + 1 :]), int64)
         steps.each(COORDINATE, (out.select(1, d), later), rest, size)
         rest = later
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache, partial, reduce
+from math import prod
 from typing import Any
 
 from minigrad.backends.limits import FirstLimits, IndexLimits
@@ -19,7 +20,7 @@ from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Size
-from minigrad.core.shape import broadcast_shapes, numel
+from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint
 from minigrad.errors import IndexShapeError, MinigradError
@@ -59,7 +60,7 @@ def are_pair(x: Tensor, dims: Ints, indices: Sequence[Tensor]) -> bool:
 
 def merged(shape: Ints, dim: int, count: int = 2) -> Ints:
     """Return a shape with `count` dims, from `dim` on, merged into one."""
-    return (*shape[:dim], numel(shape[dim : dim + count]), *shape[dim + count :])
+    return (*shape[:dim], prod(shape[dim : dim + count]), *shape[dim + count :])
 
 
 @kernel(
@@ -270,4 +271,4 @@ def order_back(gathers: Gathers, ndim: int) -> tuple[int, ...]:
 
 def as_one(shape: tuple[int, ...], dim: int, count: int) -> tuple[int, ...]:
     """Return a shape with `count` dims, beginning with `dim`, merged into one."""
-    return (*shape[:dim], numel(shape[dim : dim + count]), *shape[dim + count :])
+    return (*shape[:dim], prod(shape[dim : dim + count]), *shape[dim + count :])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Annotated, Any
 
 from minigrad.core.conditions import Filled, Ndim, expect_multiple
 from minigrad.core.layout import Layout
 from minigrad.core.roles import Ints, Number
-from minigrad.core.shape import numel
 from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import joint
@@ -35,7 +35,7 @@ def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
     (*front, c), counts = input.shape[:-2], counts_of("unfold", input.shape[-2:], size, step, margin, stride)
     x = constant_pad_nd(input, (margin[1], margin[1], margin[0], margin[0])) if any(margin) else input
     columns = windows_of(x, size=size, step=step, stride=stride)
-    return reshape(columns, (*front, c * numel(size), numel(counts)))
+    return reshape(columns, (*front, c * prod(size), prod(counts)))
 
 
 @composed(namespace=())
@@ -45,13 +45,13 @@ def col2im(input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints =
     image = per_dim("fold", "output_size", output_size, 2, 0)
     size, step, margin, stride = pairs("fold", kernel_size, dilation, padding, stride)
     counts = counts_of("fold", image, size, step, margin, stride)
-    wanted = f"(N, C*{numel(size)}, {numel(counts)})"
-    if input.ndim not in (2, 3) or input.shape[-1] != numel(counts) or input.shape[-2] % numel(size):
+    wanted = f"(N, C*{prod(size)}, {prod(counts)})"
+    if input.ndim not in (2, 3) or input.shape[-1] != prod(counts) or input.shape[-2] % prod(size):
         raise ShapeError(
             f"fold: input must have the shape {wanted}, or this shape without N, got {describe(input)}; change "
             "output_size or kernel_size, for example"
         )
-    front, c = input.shape[:-2], input.shape[-2] // numel(size)
+    front, c = input.shape[:-2], input.shape[-2] // prod(size)
     padded = tuple([image[d] + 2 * margin[d] for d in (0, 1)])
     y = windows_added(reshape(input, (*front, c, *size, *counts)), image=padded, size=size, step=step, stride=stride)
     return y[..., margin[0] : margin[0] + image[0], margin[1] : margin[1] + image[1]]

@@ -7,13 +7,14 @@ they are reductions, and distribute the gradient evenly over tied elements.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from minigrad.core.conditions import expect_elements
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Extreme
 from minigrad.core.roles import DimOrDims, DimOrOther, Flag, read_flag
-from minigrad.core.shape import normalize_dims, numel
+from minigrad.core.shape import normalize_dims
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import index_dtype, twice, values_and_positions
 from minigrad.kernels.scalar import formula
@@ -53,7 +54,7 @@ def _over_several(op: Any, input: Tensor, dim: Any, keepdim: bool, out: Any) -> 
         return op(input, dims[0], keepdim, out=out)
     rest = tuple(d for d in range(input.ndim) if d not in dims)
     flat = input.permute(rest + dims).reshape(
-        *(input.shape[d] for d in rest), numel(tuple(input.shape[d] for d in dims))
+        *(input.shape[d] for d in rest), prod(tuple(input.shape[d] for d in dims))
     )
     if not keepdim:
         return op(flat, len(rest), out=out)

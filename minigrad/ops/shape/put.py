@@ -7,6 +7,7 @@ write has already happened.  The derivative rules of the op call it as a functio
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from minigrad.core.conditions import expect_shape
@@ -15,7 +16,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.parameters import parameters_of
 from minigrad.core.requests import Copy
 from minigrad.core.roles import Along, Dim, Flag, Int, Ints, Shape, StretchedShape
-from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
+from minigrad.core.shape import as_int, as_shape, normalize_dim
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.rules import joint
 from minigrad.declare.signature import annotations_of
@@ -43,7 +44,7 @@ def _dense(x: Tensor) -> Tensor:
     ),
     linear=joint("whole", "part"), namespace=(),
     batch=lambda whole, part, *, size, stride, storage_offset, batch: put(
-        whole, part, size=(batch, *size), stride=(numel(whole.shape[1:]), *stride), storage_offset=storage_offset
+        whole, part, size=(batch, *size), stride=(prod(whole.shape[1:]), *stride), storage_offset=storage_offset
     ),
     complex=True,
 )  # fmt: skip
@@ -67,7 +68,7 @@ Ops.permute, Ops.reshape = views.permute.op, views.AS_VIEW  # type: ignore[attr-
 def scattered(name: str, x: Tensor, src: Tensor, part: Layout) -> Tensor:
     """Return a copy of x in which src replaces the elements of `part`, the layout of a view of a contiguous x."""
     expect_shape(name, part.shape, "the shape of the selected part of", x, "reshape src", src=src)
-    if not numel(part.shape):
+    if not prod(part.shape):
         return clone(x)
     return put(x, src.to(x.dtype), size=part.shape, stride=part.strides, storage_offset=part.offset)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import prod
 from typing import Annotated, Any
 
 from minigrad.core import roles
@@ -16,7 +17,7 @@ from minigrad.core.conditions import Ndim
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import PutBack
-from minigrad.core.shape import as_int, as_shape, infer_hole, normalize_dim, numel
+from minigrad.core.shape import as_int, as_shape, infer_hole, normalize_dim
 from minigrad.declare.decorators import composed, kernel, public, view
 from minigrad.declare.forms import handed_on
 from minigrad.errors import ArgumentError, GradientError, ShapeError, StorageError
@@ -59,7 +60,7 @@ def _look_again(g: Tensor, view: Op, params: tuple[tuple[str, Any], ...]) -> Ten
 def _put_back_batch(g: Tensor, shape: tuple[int, ...], view: Op, params: dict[str, Any], size: int) -> Tensor:
     """Return `put_back` for a batch, with the parameters of the view changed for the additional first dim."""
     if view is _strided():
-        params |= {"size": (size, *params["size"]), "stride": (numel(shape), *params["stride"])}
+        params |= {"size": (size, *params["size"]), "stride": (prod(shape), *params["stride"])}
     else:
         params = {name: view.roles[name].shift(v, shape, size) if view.roles[name].shift else v
                   for name, v in params.items()}  # fmt: skip
@@ -84,7 +85,7 @@ def _adjoint(g: Tensor, view: Any, shape: tuple[int, ...], **params: Any) -> Ten
 def has_all_elements(shape: tuple[int, ...], view: Op, params: tuple[tuple[str, Any], ...]) -> bool:
     """Return whether a view of a tensor of `shape` contains each element once, in row-major order."""
     layout = _look(shape, view, params)
-    return layout.numel == numel(shape) and layout.offset == 0 and layout.is_contiguous
+    return layout.numel == prod(shape) and layout.offset == 0 and layout.is_contiguous
 
 
 def adjoint_of(view: Any, x: Tensor, shape: tuple[int, ...], **params: Any) -> Tensor:
@@ -269,7 +270,7 @@ def _unfolded_batch(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
     batch=lambda input, *, size, stride, storage_offset, batch: _look_again(
         input,
         _strided(),
-        (("size", (batch, *size)), ("stride", (numel(input.shape[1:]), *stride)), ("storage_offset", storage_offset)),
+        (("size", (batch, *size)), ("stride", (prod(input.shape[1:]), *stride)), ("storage_offset", storage_offset)),
     ),
 )
 def as_strided(input: Layout, size, stride, storage_offset=0):
@@ -400,7 +401,7 @@ def flatten(input: Tensor, start_dim: roles.Along = 0, end_dim: roles.Along = -1
             f"flatten: start_dim must not be greater than end_dim, got {start_dim} and {end_dim} for {describe(x)}; "
             "swap the two"
         )
-    return reshape(x, *x.shape[:first], -1 if x.numel() else numel(x.shape[first : last + 1]), *x.shape[last + 1 :])
+    return reshape(x, *x.shape[:first], -1 if x.numel() else prod(x.shape[first : last + 1]), *x.shape[last + 1 :])
 
 
 @composed(out=False)
