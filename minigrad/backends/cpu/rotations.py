@@ -250,10 +250,11 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
 
 
 def turn_pairs(x, k, n, lengths, with_phases):  # type: ignore[no-untyped-def]
-    """Make one sweep over all pairs of rows, and return whether a pair was rotated.
+    """Make one sweep over all pairs of rows, and return whether a pair was rotated or exchanged.
 
     A row has n elements, and k elements of the product of the rotations behind them.  Rows in the wrong order are
-    exchanged, so a sweep without a rotation leaves the rows sorted.  with_phases: whether the numbers are complex.
+    exchanged.  An exchange moves rows past others, so only a sweep without one has compared every two rows.
+    with_phases: whether the numbers are complex.
     """
     wide = n + k
     turned = False
@@ -285,6 +286,7 @@ def turn_pairs(x, k, n, lengths, with_phases):  # type: ignore[no-untyped-def]
                 # If b is small compared with a, it has lost digits, so it is computed again from the row.
                 lengths[q] = b if REAL(64) * b > a else product(z, z[:n]).real
             elif b > a:
+                turned = True
                 turn(y, z, REAL(0), T(-1))
                 lengths[p] = b
                 lengths[q] = a

@@ -33,6 +33,7 @@ from minigrad.kernels.fields import Fields, loop
 BLOCK = 8  # elements: the passes over rows begin and end at multiples of it
 LANES = 32  # values that are counted together; their divisions do not wait for each other
 LEAST = 1e-290  # pivots and squares of values below it count as 0; the largest element is about 1
+SMALL = 1e-30  # less than the rounding errors of numbers of about 1, in every dtype
 ROTATED = 4  # the size of matrices up to which rotations of rows take less time
 
 
@@ -53,7 +54,9 @@ def reflection(v):  # type: ignore[no-untyped-def]
         below += (part * part.conjugate()).real
     if below == T(0).real:
         return T(0).real, abs(v[0])
-    beta = -np.sqrt((alpha * alpha.conjugate()).real + below) * (alpha / abs(alpha) if alpha != T(0) else T(1))
+    # A small alpha does not matter for beta, and the phase of a subnormal number has few digits.
+    phase = alpha / abs(alpha) if abs(alpha) > SMALL else T(1)
+    beta = -np.sqrt((alpha * alpha.conjugate()).real + below) * phase
     for i in range(1, len(v)):
         v[i] = v[i] / size / (alpha - beta)
     v[0] = T(1)
