@@ -737,5 +737,5 @@ def test_the_node_of_a_result_that_forward_wrote_in_parts_and_saved_is_that_of_t
     assert mg.grad((y * y).sum(), x, retain_graph=True).tolist() == [10.0, 20.0]
     y.mul_(2.0)
     assert y.data_ptr() == memory
-    with pytest.raises(StorageError, match="saved its output, .*, but it was changed in place since"):
+    with pytest.raises(StorageError, match=r"saved its output, .*, but it was changed in place since"):
         mg.grad(y.sum(), x)

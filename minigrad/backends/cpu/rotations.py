@@ -42,7 +42,9 @@ def product(x, y):  # type: ignore[no-untyped-def]
 
 def phase_of(x):  # type: ignore[no-untyped-def]
     """Return x / |x|, or 1 for 0."""
-    return x / abs(x) if x != T(0) else T(1)
+    size = max(abs(x.real), abs(x.imag))
+    y = x / size if size != T(0).real else T(1)  # the magnitude of a subnormal number would have few digits
+    return y / abs(y)
 
 
 def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-def]

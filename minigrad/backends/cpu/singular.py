@@ -25,6 +25,7 @@ import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
+from minigrad.backends.cpu.rotations import phase_of
 from minigrad.core import requests
 from minigrad.core.dtype import float64
 from minigrad.kernels.cpu.matmul import less
@@ -33,7 +34,6 @@ from minigrad.kernels.fields import Fields, loop
 BLOCK = 8  # elements: the passes over rows begin and end at multiples of it
 LANES = 32  # values that are counted together; their divisions do not wait for each other
 LEAST = 1e-290  # pivots and squares of values below it count as 0; the largest element is about 1
-SMALL = 1e-30  # less than the rounding errors of numbers of about 1, in every dtype
 ROTATED = 4  # the size of matrices up to which rotations of rows take less time
 
 
@@ -54,9 +54,7 @@ def reflection(v):  # type: ignore[no-untyped-def]
         below += (part * part.conjugate()).real
     if below == T(0).real:
         return T(0).real, abs(v[0])
-    # A small alpha does not matter for beta, and the phase of a subnormal number has few digits.
-    phase = alpha / abs(alpha) if abs(alpha) > SMALL else T(1)
-    beta = -np.sqrt((alpha * alpha.conjugate()).real + below) * phase
+    beta = -np.sqrt((alpha * alpha.conjugate()).real + below) * phase_of(alpha)
     for i in range(1, len(v)):
         v[i] = v[i] / size / (alpha - beta)
     v[0] = T(1)
@@ -134,8 +132,8 @@ def bidiagonal(x, m, n, pitch, values, v, z, p, o, u):  # type: ignore[no-untype
 
 
 @loop(
-    Fields("m n row col in_0 rank", "sizes[rank] strides[rank]"), helpers=(less, reflection, four_rows, bidiagonal),
-    fastmath=("contract", "reassoc"),
+    Fields("m n row col in_0 rank", "sizes[rank] strides[rank]"), fastmath=("contract", "reassoc"),
+    helpers=(less, phase_of, reflection, four_rows, bidiagonal),
 )  # fmt: skip
 def two_diagonals(in_0, out, N):  # type: ignore[no-untyped-def]
     """Write the squares of two diagonals, then the power of 2 that divided the matrix.  A task is one matrix."""
