@@ -33,7 +33,8 @@ def test_parts_and_sums_of_a_size_are_sizes():
         (size + array, [3, 5, 7]), (array + size, [3, 5, 7]), (size * array, [2, 6, 12]), (array * size, [2, 6, 12]),
     ):  # fmt: skip
         assert result.tolist() == expected
-    for call in (lambda: size + [1], lambda: [1] + size, lambda: size + 1, lambda: size * 2.0, lambda: size * size):
+    plain = [1]
+    for call in (lambda: size + plain, lambda: plain + size, lambda: size + 1, lambda: size * 2.0, lambda: size * size):
         with pytest.raises(TypeError):
             call()
     for wrong in ([1.5], "ab", [2, None]):
