@@ -26,7 +26,7 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps, run_matrices
 from minigrad.core import requests
-from minigrad.kernels.cpu.eigen import eigenvectors
+from minigrad.kernels.cpu.eigen import eigenvectors, phase_of
 from minigrad.kernels.cpu.matmul import less
 from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.pasting import Late
@@ -38,13 +38,6 @@ def product(x, y):  # type: ignore[no-untyped-def]
     for k in range(len(y)):
         total += x[k] * y[k].conjugate()
     return total
-
-
-def phase_of(x):  # type: ignore[no-untyped-def]
-    """Return x / |x|, or 1 for 0."""
-    size = max(abs(x.real), abs(x.imag))
-    y = x / size if size != T(0).real else T(1)  # the magnitude of a subnormal number would have few digits
-    return y / abs(y)
 
 
 def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-def]

@@ -25,9 +25,9 @@ import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
-from minigrad.backends.cpu.rotations import phase_of
 from minigrad.core import requests
 from minigrad.core.dtype import float64
+from minigrad.kernels.cpu.eigen import phase_of
 from minigrad.kernels.cpu.matmul import less
 from minigrad.kernels.fields import Fields, loop
 

@@ -23,6 +23,13 @@ def size_of(x):  # type: ignore[no-untyped-def]
     return abs(x.real) + abs(x.imag)
 
 
+def phase_of(x):  # type: ignore[no-untyped-def]
+    """Return x / |x|, or 1 for 0."""
+    size = max(abs(x.real), abs(x.imag))
+    y = x / size if size != T(0).real else T(1)  # the magnitude of a subnormal number would have few digits
+    return y / abs(y)
+
+
 def balance(x, n, scales):  # type: ignore[no-untyped-def]
     """Replace x by D^-1 x D with a diagonal D of powers of 2, and write its diagonal."""
     for i in range(n):
