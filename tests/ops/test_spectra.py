@@ -282,6 +282,9 @@ def test_the_phases_of_subnormal_numbers_have_length_1() -> None:
     w, V = (x.numpy() for x in linalg.eigh(mg.tensor(h)))
     np.testing.assert_allclose(w, np.linalg.eigvalsh(h), rtol=0, atol=1e-14)
     np.testing.assert_allclose((V * w) @ V.conj().T, h, rtol=0, atol=1e-14)
+    a[1, 0] = a[0, 0]
+    w, V = (x.numpy() for x in linalg.eig(mg.tensor(a)))
+    np.testing.assert_allclose(a @ V, V * w, rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("device", DEVICES)
