@@ -108,6 +108,9 @@ def test_operators_promote_an_array_as_numpy_does(kind: str) -> None:
                 assert (x == a).dtype is mg.bool
     x = mg.ones(2, dtype=mg.bfloat16, device="reference")
     assert (x + np.arange(2)).dtype is mg.bfloat16, "NumPy does not promote bfloat16"
+    for call in (lambda: x @ np.array(2.0), lambda: np.array(2.0) @ x.float()):
+        with pytest.raises(ShapeError, match=r"matmul: .* must have at least 1 dim"):
+            call()
 
 
 def test_an_array_is_added_in_place() -> None:

@@ -265,7 +265,7 @@ def constant(y: Tensor, ctx: Context) -> Tensor:
 
 
 def shares_memory(y: Tensor, operands: Any) -> bool:
-    """Return whether a result is memory of an operand."""
+    """Return whether a result and an operand have the same memory."""
     return any(y.storage.memory is x.storage.memory for x in operands)
 
 

@@ -70,7 +70,7 @@ def format_of(layout: Layout, strict: bool = False) -> MemoryFormat | None:
 
 
 def layout_like(layout: Layout) -> Layout:
-    """Return the layout of a new tensor in this format; a channels-last one keeps the strides of dims of length 1."""
+    """Return the layout of a new tensor in the format of another; if channels last, dims of length 1 keep strides."""
     made = layout_in("", layout.shape, format_of(layout))
     if made.is_contiguous:
         return made

@@ -296,7 +296,7 @@ class SVD(Request):
 
     Here u[:, :k] * s @ vh[:k] = a and k = min(m, n); p is m or k, and q is n or k. The columns of u and the rows of vh
     are orthonormal, and s is descending.  Singular values that do not converge are nan.
-    vectors: whether the vectors are wanted; otherwise s is the only result.
+    vectors: whether u and vh are results; otherwise s is the only one.
     """
 
     vectors: bool = True

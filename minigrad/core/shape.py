@@ -39,14 +39,14 @@ class Size(tuple[int, ...]):
         part = tuple.__getitem__(self, key)
         return tuple.__new__(Size, part) if part.__class__ is tuple else part
 
-    def __add__(self, other: Any) -> Size:
-        return tuple.__new__(Size, tuple.__add__(self, other))
+    def __add__(self, other: Any) -> Size:  # a NumPy array adds and multiplies a Size itself
+        return tuple.__new__(Size, tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
 
     def __radd__(self, other: Any) -> Size:
-        return tuple.__new__(Size, tuple.__add__(other, self))
+        return tuple.__new__(Size, tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, count: Any) -> Size:
-        return tuple.__new__(Size, tuple.__mul__(self, count))
+        return NotImplemented if isinstance(count, np.ndarray) else tuple.__new__(Size, tuple.__mul__(self, count))
 
     __rmul__ = __mul__
 

@@ -54,7 +54,7 @@ def permutation(key: Key, n: int, part: int = 0) -> NDArray[np.int64]:
 
 
 def uniforms(key: Key, n: int, part: int = 0) -> NDArray[np.float64]:
-    """Return n float64 samples of the uniform distribution over [0, 1)."""
+    """Return n float64 samples of the uniform distribution over [0, 1), for one part of an epoch."""
     raw = philox(key, ORDER, part).random_raw(n) >> np.uint64(WORD - MANTISSA)
     return raw * 2.0**-MANTISSA
 

@@ -198,7 +198,8 @@ def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
         if op.name in OPERATORS and dtype is not bfloat16 and x.dtype.kind in "biufc":
             wide = np.result_type(x.dtype, dtype.numpy)
             x = x.astype(np.float64 if op.name == "div" and wide.kind in "biu" else wide, copy=False)
-            x = x if x.ndim or not like.layout.ndim else x.reshape(1)  # a tensor without dims would adapt its dtype
+            if not x.ndim and like.layout.ndim and op.name != "matmul":
+                x = x.reshape(1)  # a tensor without dims would adapt its dtype
         if x.ndim or op.name in OPERATORS:
             return Tensor(*store(x, None, like.device))
     if isinstance(x, (np.generic, np.ndarray)):

@@ -26,6 +26,15 @@ def test_parts_and_sums_of_a_size_are_sizes():
     parts = size[1:], size[:0], size + size[:1], tuple(size) + size, size * 2, 2 * size, Size(range(3))
     assert [type(part) for part in parts] == [Size] * 7 and type(size[1]) is int
     assert [part.numel() for part in parts] == [12, 1, 48, 576, 576, 576, 0]
+    array = np.array([1, 2, 3])
+    for result, expected in (
+        (size + array, [3, 5, 7]), (array + size, [3, 5, 7]), (size * array, [2, 6, 12]), (array * size, [2, 6, 12]),
+    ):  # fmt: skip
+        assert result.tolist() == expected
+    plain = [1]
+    for call in (lambda: size + plain, lambda: plain + size, lambda: size + 1, lambda: size * 2.0, lambda: size * size):
+        with pytest.raises(TypeError):
+            call()
     for wrong in ([1.5], "ab", [2, None]):
         with pytest.raises(ArgumentTypeError, match="Size: a size must be an int"):
             Size(wrong)

@@ -262,6 +262,31 @@ def test_singular_values_of_a_diagonal_are_exact_at_every_scale() -> None:
     assert linalg.svdvals(mg.zeros(6, 6, dtype=mg.float64)).tolist() == [0.0] * 6
 
 
+def test_rows_that_an_exchange_moved_past_others_are_compared() -> None:
+    """The first sweep compares only orthogonal pairs of these rows, although two rows are parallel."""
+    rows = np.array([[3.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 4.0]])
+    for a in (rows, rows * 1j):
+        _, want, _ = np.linalg.svd(a, full_matrices=False)
+        u, s, vh = (x.numpy() for x in linalg.svd(mg.tensor(a), full_matrices=False))
+        np.testing.assert_allclose(s, want, rtol=0, atol=1e-15 * want.max())
+        np.testing.assert_allclose((u * s) @ vh, a, rtol=0, atol=1e-15 * want.max())
+
+
+def test_the_phases_of_subnormal_numbers_have_length_1() -> None:
+    a = np.full((6, 6), 0.5) + 0.5 * np.eye(6) + 0j
+    a[0, 0] = 5e-324 * (1 + 1j)
+    want = np.linalg.svd(a, compute_uv=False)
+    np.testing.assert_allclose(linalg.svdvals(mg.tensor(a)).numpy(), want, rtol=0, atol=1e-14)
+    h = a + a.conj().T
+    h[0, 1], h[1, 0] = a[0, 0], a[0, 0].conj()
+    w, V = (x.numpy() for x in linalg.eigh(mg.tensor(h)))
+    np.testing.assert_allclose(w, np.linalg.eigvalsh(h), rtol=0, atol=1e-14)
+    np.testing.assert_allclose((V * w) @ V.conj().T, h, rtol=0, atol=1e-14)
+    a[1, 0] = a[0, 0]
+    w, V = (x.numpy() for x in linalg.eig(mg.tensor(a)))
+    np.testing.assert_allclose(a @ V, V * w, rtol=0, atol=1e-13)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_singular_values_of_a_matrix_that_is_not_finite_are_refused(device: str) -> None:
     for n in (2, 6):

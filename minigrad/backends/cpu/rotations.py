@@ -26,7 +26,7 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps, run_matrices
 from minigrad.core import requests
-from minigrad.kernels.cpu.eigen import eigenvectors
+from minigrad.kernels.cpu.eigen import eigenvectors, phase_of
 from minigrad.kernels.cpu.matmul import less
 from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.pasting import Late
@@ -38,11 +38,6 @@ def product(x, y):  # type: ignore[no-untyped-def]
     for k in range(len(y)):
         total += x[k] * y[k].conjugate()
     return total
-
-
-def phase_of(x):  # type: ignore[no-untyped-def]
-    """Return x / |x|, or 1 for 0."""
-    return x / abs(x) if x != T(0) else T(1)
 
 
 def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-def]
@@ -250,10 +245,11 @@ def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
 
 
 def turn_pairs(x, k, n, lengths, with_phases):  # type: ignore[no-untyped-def]
-    """Make one sweep over all pairs of rows, and return whether a pair was rotated.
+    """Make one sweep over all pairs of rows, and return whether a pair was rotated or exchanged.
 
     A row has n elements, and k elements of the product of the rotations behind them.  Rows in the wrong order are
-    exchanged, so a sweep without a rotation leaves the rows sorted.  with_phases: whether the numbers are complex.
+    exchanged.  An exchange moves rows past others, so only a sweep without one has compared every two rows.
+    with_phases: whether the numbers are complex.
     """
     wide = n + k
     turned = False
@@ -285,6 +281,7 @@ def turn_pairs(x, k, n, lengths, with_phases):  # type: ignore[no-untyped-def]
                 # If b is small compared with a, it has lost digits, so it is computed again from the row.
                 lengths[q] = b if REAL(64) * b > a else product(z, z[:n]).real
             elif b > a:
+                turned = True
                 turn(y, z, REAL(0), T(-1))
                 lengths[p] = b
                 lengths[q] = a

@@ -27,6 +27,7 @@ from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.core import requests
 from minigrad.core.dtype import float64
+from minigrad.kernels.cpu.eigen import phase_of
 from minigrad.kernels.cpu.matmul import less
 from minigrad.kernels.fields import Fields, loop
 
@@ -36,7 +37,7 @@ TINY = 1e-290  # pivots and squares of values below it count as 0; the largest e
 ROTATED = 4  # the size of matrices up to which rotations of rows take less time
 
 
-def householder(v):  # type: ignore[no-untyped-def]
+def reflector(v):  # type: ignore[no-untyped-def]
     """Replace v by the vector, with a first element of 1, of the reflection that turns v into a multiple of e1.
 
     Return the factor of the reflection, which is real, and the multiple.  If the other elements are 0, the factor is 0
@@ -53,7 +54,7 @@ def householder(v):  # type: ignore[no-untyped-def]
         below += (part * part.conjugate()).real
     if below == T(0).real:
         return T(0).real, abs(v[0])
-    beta = -np.sqrt((alpha * alpha.conjugate()).real + below) * (alpha / abs(alpha) if alpha != T(0) else T(1))
+    beta = -np.sqrt((alpha * alpha.conjugate()).real + below) * phase_of(alpha)
     for i in range(1, len(v)):
         v[i] = v[i] / size / (alpha - beta)
     v[0] = T(1)
@@ -101,7 +102,7 @@ def bidiagonal(x, m, n, pitch, values, v, z, p, o, u):  # type: ignore[no-untype
         v[i], z[i] = x[i * pitch].conjugate(), T(0)
     end = pitch - BLOCK
     for k in range(n):
-        factor, size = householder(v[k:m])
+        factor, size = reflector(v[k:m])
         values[2 * k] = np.float64(size) * np.float64(size)
         if k < n - 1:
             start = (k + 1) // BLOCK * BLOCK
@@ -119,7 +120,7 @@ def bidiagonal(x, m, n, pitch, values, v, z, p, o, u):  # type: ignore[no-untype
             for c in range(k + 1, n):
                 u[c] = (x[k * pitch + c] - f * o[c] - p[c]).conjugate()
             u[k] = T(0)
-            factor, size = householder(u[k + 1 : n])
+            factor, size = reflector(u[k + 1 : n])
             values[2 * k + 1] = np.float64(size) * np.float64(size)
             for i in range(k + 1, m, 4):
                 four_rows(x, i * pitch + start, pitch, v[i:], row, z[i:], o[start:], u[start:end])
@@ -131,9 +132,8 @@ def bidiagonal(x, m, n, pitch, values, v, z, p, o, u):  # type: ignore[no-untype
 
 
 @loop(
-    Fields("m n row col least in_0 rank", "sizes[rank] strides[rank]"),
-    helpers=(less, householder, four_rows, bidiagonal),
-    fastmath=("contract", "reassoc"),
+    Fields("m n row col least_power in_0 rank", "sizes[rank] strides[rank]"), fastmath=("contract", "reassoc"),
+    helpers=(less, phase_of, reflector, four_rows, bidiagonal),
 )  # fmt: skip
 def two_diagonals(in_0, out, N):  # type: ignore[no-untyped-def]
     """Write the squares of two diagonals, then the power of 2 that divided the matrix.  A task is one matrix."""
@@ -154,7 +154,7 @@ def two_diagonals(in_0, out, N):  # type: ignore[no-untyped-def]
                 x[i * pitch + c] = y
                 size = abs(y) if abs(y) > size or y != y else size
         finite = size - size == T(0).real
-        power = math.ldexp(1.0, max(N.least, math.frexp(np.float64(size) if finite else 1.0)[1] - 1))
+        power = math.ldexp(1.0, max(N.least_power, math.frexp(np.float64(size) if finite else 1.0)[1] - 1))
         for i in range(m * pitch):
             x[i] *= T(1.0 / power).real
         bidiagonal(x, m, n, pitch, out[2 * n * task : 2 * n * (task + 1)], v, z, p, o, u)
@@ -165,6 +165,11 @@ def two_diagonals(in_0, out, N):  # type: ignore[no-untyped-def]
 def float_of(bits):  # type: ignore[no-untyped-def]
     """Return the float64 with these bits."""
     return np.int64(bits).view(np.float64)
+
+
+def middle_of(low, high, unused):  # type: ignore[no-untyped-def]
+    """Return the bits in the middle of an interval, with zeros in their last `unused` bits."""
+    return low + ((high - low) >> (unused + 1) << unused)
 
 
 def count_below(values, n, squares, rests, counts):  # type: ignore[no-untyped-def]
@@ -187,12 +192,12 @@ def count_below(values, n, squares, rests, counts):  # type: ignore[no-untyped-d
             rests[c] = e * (rests[c] / pivot) - squares[c]
 
 
-@loop(Fields("n parts unused in_0 out"), helpers=(float_of, count_below))
-def counted(in_0, out, N):  # type: ignore[no-untyped-def]
+@loop(Fields("n parts unused in_0 out"), helpers=(float_of, middle_of, count_below))
+def counted_values(in_0, out, N):  # type: ignore[no-untyped-def]
     """Write the singular values of two diagonals in descending order; a task is one of the `parts` of a matrix.
 
-    The bits of positive numbers have the order of the numbers, so intervals of bits are bisected.  Numbers of the dtype
-    have as many bits less than float64 as `unused` says.
+    The bits of positive numbers have the order of the numbers, so intervals of bits are bisected.  The last `unused`
+    bits of a number of the dtype are 0 in float64.
     """
     n, unused = N.n, N.unused
     step = np.int64(1) << unused
@@ -213,12 +218,12 @@ def counted(in_0, out, N):  # type: ignore[no-untyped-def]
             high[c] = gap + step
         while gap >= step:
             for c in range(lanes):
-                x = float_of(low[c] + ((high[c] - low[c]) >> (unused + 1) << unused))
+                x = float_of(middle_of(low[c], high[c], unused))
                 squares[c] = x * x
             count_below(values, n, squares[:lanes], rests, counts)
             gap = 0
             for c in range(lanes):
-                middle = low[c] + ((high[c] - low[c]) >> (unused + 1) << unused)
+                middle = middle_of(low[c], high[c], unused)
                 above = counts[c] < n - start - c
                 low[c] = middle if above else low[c]
                 high[c] = high[c] if above else middle
@@ -244,11 +249,11 @@ def singular_values(steps: CpuSteps, request: requests.SVD) -> None:
     number = np.finfo(real.compute)
     squares = steps.work((*batch, 2 * n), float64)
     steps.run(
-        two_diagonals, a, squares, compute=a.dtype.compute, tasks=prod(batch), numel=a.layout.numel, cost=4 * n,
-        m=m, n=n, row=row, col=col, least=int(number.minexp), sizes=batch, strides=strides,
+        two_diagonals, a, squares, compute=a.dtype.compute, tasks=prod(batch), numel=a.layout.numel, cost=4 * n, m=m,
+        n=n, row=row, col=col, least_power=int(number.minexp), sizes=batch, strides=strides,
     )  # fmt: skip
     parts = -(-n // LANES)
     steps.run(
-        counted, squares, steps.outs[0], compute=real.compute, tasks=prod(batch) * parts, cost=100 * n, n=n,
+        counted_values, squares, steps.outs[0], compute=real.compute, tasks=prod(batch) * parts, cost=100 * n, n=n,
         parts=parts, unused=52 - int(number.nmant),
     )  # fmt: skip

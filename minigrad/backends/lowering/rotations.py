@@ -199,7 +199,7 @@ def svd(steps: Steps, request: SVD) -> None:
     is_wide = a.shape[d] < a.shape[d + 1]
     a = a.transposed if is_wide else a
     (m, n), batch = a.shape[d:], a.shape[:d]
-    u, s, vh = steps.outs if request.vectors else 3 * steps.outs
+    u, s, vh = steps.outs if request.vectors else 3 * steps.outs  # without vectors, u and vh are not used
     if request.vectors and is_wide:
         u, vh = vh.transposed, u.transposed
     p = u.shape[-1] if request.vectors else n

@@ -23,6 +23,13 @@ def size_of(x):  # type: ignore[no-untyped-def]
     return abs(x.real) + abs(x.imag)
 
 
+def phase_of(x):  # type: ignore[no-untyped-def]
+    """Return x / |x|, or 1 for 0."""
+    size = max(abs(x.real), abs(x.imag))
+    y = x / size if size != T(0).real else T(1)  # the magnitude of a subnormal number would have few digits
+    return y / abs(y)
+
+
 def balance(x, n, scales):  # type: ignore[no-untyped-def]
     """Replace x by D^-1 x D with a diagonal D of powers of 2, and write its diagonal."""
     for i in range(n):
@@ -70,7 +77,7 @@ def hessenberg(x, q, n, u, v, w):  # type: ignore[no-untyped-def]
         norm = np.sqrt(norm)
         size = abs(v[k + 1])
         if norm > size:  # otherwise the elements below are 0 already
-            v[k + 1] += (v[k + 1] / size if size > REAL(0) else T(1)) * norm
+            v[k + 1] += phase_of(v[k + 1]) * norm
             for i in range(k + 1, n):
                 u[i] = v[i].conjugate()
             factor = REAL(1) / (norm * (norm + size))
@@ -179,7 +186,7 @@ def qr_step(x, q, n, low, high, shift, cosines, sines):  # type: ignore[no-untyp
         size = abs(a)
         r = np.hypot(size, abs(b))
         cosines[k] = size / r if r > REAL(0) else REAL(1)
-        sines[k] = (a / size if size > REAL(0) else T(1)) * (b.conjugate() / r) if r > REAL(0) else T(0)
+        sines[k] = phase_of(a) * (b.conjugate() / r) if r > REAL(0) else T(0)
         c = cosines[k]
         s = sines[k]
         turn_rows(x[k * n + k : (k + 1) * n], x[(k + 1) * n + k : (k + 2) * n], c, s)
@@ -281,8 +288,8 @@ def normalised(vectors, n, k, real):  # type: ignore[no-untyped-def]
     Fields("n complex rank", "sizes[rank]", "offset row col strides[rank]"), results=2,
     fastmath=("contract", "reassoc"),
     helpers=(
-        size_of, balance, reflect_rows, reflect_columns, hessenberg, shift_of, turn_columns, turn_rows, qr_step,
-        triangle, vectors_of_triangle, is_real, normalised,
+        size_of, phase_of, balance, reflect_rows, reflect_columns, hessenberg, shift_of, turn_columns, turn_rows,
+        qr_step, triangle, vectors_of_triangle, is_real, normalised,
     ),
 )  # fmt: skip
 def eigenvectors(in_0, values, vectors, N):  # type: ignore[no-untyped-def]

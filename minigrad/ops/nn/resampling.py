@@ -145,7 +145,7 @@ def resampled(
         if mode not in WEIGHTED:
             y = index_select(y, d, constant(nearest(n, m, scale, mode), int64, x.device))
         elif x.dtype is uint8 and n != m:  # the cast limits the sum to 0 to 255
-            index, weight = fixed(n, m, scale, align, mode, antialias)
+            index, weight = fixed_point(n, m, scale, align, mode, antialias)
             y = cast(weighted(cast(y, dtype=as_dtype(weight.dtype)), d, index, weight) + 0.5, dtype=uint8)
         elif x.dtype.is_float and (n != m or mode == "bicubic" or antialias):  # otherwise the result equals the input
             y = weighted(y, d, *table_of(mode, antialias)(n, m, scale, align, y.dtype.name, mode))
@@ -178,7 +178,7 @@ def table_of(mode: str, antialias: bool) -> Any:
 
 
 @lru_cache(64)
-def fixed(n: int, m: int, scale: float, align: bool, mode: str, antialias: bool) -> tuple[Any, Any]:
+def fixed_point(n: int, m: int, scale: float, align: bool, mode: str, antialias: bool) -> tuple[Any, Any]:
     """Return the tables for images of uint8; each weight is an integer of 16 bits, divided by a power of two.
 
     The power is the largest one, up to 2**22, for which all weights have 16 bits.  The dtype of the weights represents
