@@ -32,13 +32,11 @@ class Transfers:
 
         Many calls may read this memory.
         """
-        made: Storage = self.from_host(values, dtype, device)
-        return made
+        return self.from_host(values, dtype, device)
 
     def converted(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
         """Return storage with the elements of a flat array of any dtype, converted by `cast_array`."""
-        made: Storage = self.from_host(cast_array(values, dtype), dtype, device)
-        return made
+        return self.from_host(cast_array(values, dtype), dtype, device)
 
     # ---- transfers to other devices, through host memory
 

@@ -242,8 +242,7 @@ def eps_of(dtype: DType) -> float:
 def wide(x: Tensor) -> NDArray[Any]:
     """Return the elements as a new array, with floats as float64 and complex numbers as complex128."""
     elements = values(x)
-    copy: NDArray[Any] = doubles(elements) if x.dtype.is_inexact else elements.copy()
-    return copy
+    return doubles(elements) if x.dtype.is_inexact else elements.copy()
 
 
 def worst(got: NDArray[Any], right: NDArray[Any], eps: float) -> Error:

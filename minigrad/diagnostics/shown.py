@@ -112,8 +112,7 @@ def as_grid(elements: NDArray[Any]) -> NDArray[Any]:
             # The elements are divided before they are added, because a sum of large values could overflow.
             with np.errstate(invalid="ignore"):
                 matrix = np.add.reduceat(matrix / (of[:, None] if axis == 0 else of), edges[:-1], axis=axis)
-    result: NDArray[Any] = matrix
-    return result
+    return matrix
 
 
 def coloured(grid: NDArray[Any]) -> NDArray[np.uint8]:
@@ -129,8 +128,7 @@ def coloured(grid: NDArray[Any]) -> NDArray[np.uint8]:
 
 def hues(numbers: NDArray[Any]) -> NDArray[np.float64]:
     """Return the color of the angle of each complex number: red at 0, green at a third of the circle, then blue."""
-    colours: NDArray[np.float64] = 110 + 80 * np.cos(np.angle(numbers)[..., None] - np.arange(3) * (2 * np.pi / 3))
-    return colours
+    return 110 + 80 * np.cos(np.angle(numbers)[..., None] - np.arange(3) * (2 * np.pi / 3))
 
 
 def png(pixels: NDArray[np.uint8]) -> str:

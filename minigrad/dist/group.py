@@ -75,14 +75,12 @@ def destroy_process_group(group: Any = None) -> None:
 
 def get_rank(group: Any = None) -> int:
     """Return the index of this process, counted from 0."""
-    rank: int = communicator(group).rank
-    return rank
+    return communicator(group).rank
 
 
 def get_world_size(group: Any = None) -> int:
     """Return the number of processes."""
-    size: int = communicator(group).size
-    return size
+    return communicator(group).size
 
 
 def communicator(group: Any = None) -> Any:

@@ -244,8 +244,7 @@ def function(kernel: Kernel, kind: str) -> Call:
         positions, methods = trampoline()
         if kind == "shared":
             ctypes.c_void_p.from_address(positions["team"]).value = team().address
-    call: Call = maker()(ctypes.addressof(methods[kind]), kernel.address, None)
-    return call
+    return maker()(ctypes.addressof(methods[kind]), kernel.address, None)
 
 
 @cache

@@ -101,5 +101,4 @@ def compiled(node: ast.FunctionDef, where: str) -> Callable[..., tuple[float, ..
     """Return the Python function of a definition; where: the text for tracebacks."""
     space: dict[str, Any] = {"math": math}
     exec(compile(ast.Module([node], []), f"<constants of {where}>", "exec"), space)
-    function: Callable[..., tuple[float, ...]] = space[node.name]
-    return function
+    return space[node.name]

@@ -362,5 +362,4 @@ def as_python(
     text = f"def scalar_function({', '.join(args)}):\n" + "".join(f"    {line}\n" for line in lines)
     tree = ast.fix_missing_locations(rewriter().visit(ast.parse(settle(text, ("_power",)))))
     exec(compile(tree, f"<reference {scalar.name}>", "exec"), namespace)
-    result: Callable[..., Any] = namespace["scalar_function"]
-    return result
+    return namespace["scalar_function"]

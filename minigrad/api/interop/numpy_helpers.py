@@ -78,8 +78,7 @@ def ten(x: Any, *others: Any) -> Tensor:
 
 def member(x: Any, values: Any, invert: bool) -> Tensor:
     """Return whether each element of x is among the values."""
-    mask: Tensor = mg.isin(ten(x, values), ten(values, x), invert=invert)
-    return mask
+    return mg.isin(ten(x, values), ten(values, x), invert=invert)
 
 
 def has_tensors(x: Any) -> bool:

@@ -52,8 +52,7 @@ class Simulated:
         if space.get("T") is np.bool_:
             # Python's bool counts as 0 or 1 in arithmetic, like a boolean in a register; NumPy's does not.
             space["T"] = bool
-        kernel: Callable[..., None] = space["kernel"]
-        return kernel
+        return space["kernel"]
 
 
 class Lent(DeviceBuffer):
@@ -174,8 +173,7 @@ class Simulator(Runtime):
 
     @property
     def stream(self) -> SimulatedStream:
-        result: SimulatedStream = getattr(self.threads, "stream", self.legacy)
-        return result
+        return getattr(self.threads, "stream", self.legacy)
 
     def use(self, stream: Any) -> None:
         self.threads.stream = stream

@@ -227,8 +227,7 @@ def instructions(words: Any) -> dict[str, Callable[..., Any]]:
 
 def groups_of(words: Any) -> list[list[Any]]:
     """Return the groups of pending copies of the current thread; the last group is still open."""
-    result: list[list[Any]] = words.block.copies.setdefault(words.access.thread, [[]])
-    return result
+    return words.block.copies.setdefault(words.access.thread, [[]])
 
 
 def results(what: str, values: Mapping[int, Any]) -> dict[int, Any]:

@@ -34,8 +34,7 @@ def cast(a: DType, out: DType) -> tuple[ScalarFn, np.dtype[Any]]:
 def copy(steps: Steps, request: Copy) -> Launch:
     """Copy by the identity function, element by element."""
     a, out = steps.specs
-    launch: Launch = steps.backend.prepare(Elementwise(*cast(a.dtype, out.dtype)), out, a)  # a third faster than `ask`
-    return launch
+    return steps.backend.prepare(Elementwise(*cast(a.dtype, out.dtype)), out, a)  # a third faster than `ask`
 
 
 @serves(Backend, Chained)
