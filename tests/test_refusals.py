@@ -114,7 +114,7 @@ def test_flags_that_pytorch_reads_in_python_may_be_none() -> None:
         (lambda: F.hardtanh(ones(2), 2), ArgumentError, "min_val must be at most max_val, got 2 and 1.0"),
         (lambda: nn.RNN(2, 3, 2, dropout=True), ArgumentError, "dropout must be a probability, got True"),
         (lambda: nn.LSTM(2, 3, 2, dropout=False), ArgumentError, "dropout must be a probability, got False"),
-        (lambda: nn.RNN(0, 3), ArgumentError, "expected positive sizes"),
+        (lambda: nn.RNN(0, 3), ArgumentError, "input_size must be positive"),
         (lambda: mg.linalg.lu_solve(mg.eye(2), pivots(0, 1), mg.eye(2)), IndexOutOfRange, "index 2 is out of range"),
         (lambda: mg.lu_unpack(mg.eye(2), pivots(1, 3)), IndexOutOfRange, "index 2 is out of range"),
         (lambda: mg.linalg.lu_solve(ones(1, 1), pivots(1).long(), ones(1, 1)), DTypeError, "dtype int32"),

@@ -27,7 +27,8 @@ from minigrad.autodiff.context import (
 )
 from minigrad.autodiff.convention import all_conjugated, conjugated
 from minigrad.autodiff.watching import check_unwritten, versions
-from minigrad.core.op import Jvp, Op, Rule
+from minigrad.core.forward import Jvp
+from minigrad.core.op import Op, Rule
 from minigrad.errors import GradientError, quantity
 from minigrad.ops.casting import clone
 from minigrad.ops.reduction.sums import sum

@@ -8,51 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 from minigrad.core.dtype import DType
+from minigrad.core.forward import Jvp, Linear
+from minigrad.core.later import Later
 from minigrad.core.layout import Layout
-
-
-class Later:
-    """A record in which some slots may be empty until their first use.
-
-    later: for the name of each empty slot, the function that fills it at its first use.
-    """
-
-    __slots__ = ("later",)
-
-    def __init__(self) -> None:
-        self.later: dict[str, Callable[[Self], None]] = {}
-
-    def leave(self, parts: tuple[str, ...], make: Callable[[Self], None]) -> None:
-        """Empty some slots; `make` fills them later."""
-        for name in parts:
-            with suppress(AttributeError):  # the slot may be empty already
-                delattr(self, name)
-            self.later[name] = make
-
-    def has(self, name: str) -> bool:
-        """Return whether a slot is not empty."""
-        try:
-            object.__getattribute__(self, name)
-        except AttributeError:
-            return False
-        return True
-
-    if not TYPE_CHECKING:  # without this guard, a type checker would accept every attribute name
-
-        def __getattr__(self, name: str) -> Any:
-            """Fill an empty slot and return its value.
-
-            Two threads may do so at the same time; they store equal values.
-            """
-            if name == "later" or name not in self.later:
-                raise AttributeError(f"{type(self).__name__} has no {name!r}")
-            make = self.later[name]
-            make(self)  # it may leave a part to another function
-            return object.__getattribute__(self, name) if self.later[name] is make else getattr(self, name)
 
 
 class ScalarFn(Later):
@@ -108,57 +69,6 @@ class Rule:
         self.fused: Callable[..., Any] | None = None
         self.smooth = False
         self.foreign = not str(getattr(fn, "__module__", "")).startswith("minigrad.")
-
-
-# ---- forward mode: `declare/claims.py` reads `linear=` and `jvp=`, `autodiff/forward.py` applies them ----------------
-
-
-class Jvp:
-    """Store a declared JVP rule of forward mode: the function, and the source of each of its positional arguments.
-
-    wants: a pair (kind, index) per argument: ("tangent", k) and ("value", k) are the tangent and the value of operand
-    k, and ("result", k) is result k.
-    facts: the names of the parameters and static facts that the function receives by keyword.
-    foreign: whether the function was defined outside this package.
-    tangents: the indices of the operands whose tangents the function receives.
-    """
-
-    __slots__ = ("facts", "fn", "foreign", "tangents", "wants")
-
-    def __init__(self, fn: Callable[..., Any], wants: tuple[tuple[str, int], ...], facts: tuple[str, ...]) -> None:
-        self.fn, self.wants, self.facts = fn, wants, facts
-        self.foreign = not str(getattr(fn, "__module__", "")).startswith("minigrad.")
-        self.tangents = tuple(k for kind, k in wants if kind == "tangent")
-
-
-class Linear:
-    """Declare in which operands an op is linear, as groups of operand names.
-
-    The op is linear in the operands of a group if the operands outside the group are constant.  `joint("x", "src")` is
-    one group.  `each("a", "b")` has one group per operand, as for a product.  `each(("c", "a"), ("c", "b"))` describes
-    c + a @ b: it is linear in c and a together while b is constant, and in c and b together while a is constant.
-    """
-
-    __slots__ = ("groups",)
-
-    def __init__(self, groups: tuple[tuple[str, ...], ...]) -> None:
-        self.groups = groups
-
-    def __repr__(self) -> str:
-        return f"Linear{self.groups}"
-
-
-def joint(*operands: str) -> Linear:
-    """Return the record "linear in these operands together"."""
-    return Linear((operands,))
-
-
-def each(*groups: str | tuple[str, ...]) -> Linear:
-    """Return a record: linear in each of these operands or groups of operands while the others are held.
-
-    An example is `linear=each("a", "b")`.
-    """
-    return Linear(tuple((group,) if isinstance(group, str) else tuple(group) for group in groups))
 
 
 class Op(Later):

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.core.op import Jvp, Linear, Op
+from minigrad.core.forward import Jvp, Linear
+from minigrad.core.op import Op
 from minigrad.core.parameters import KEYWORD, NAMED, parameters_of
 from minigrad.errors import DeclarationError
 

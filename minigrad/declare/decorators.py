@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 from minigrad.config import settings
 from minigrad.core.code import HIDDEN
-from minigrad.core.op import Linear, Op
+from minigrad.core.forward import Linear
+from minigrad.core.op import Op
 from minigrad.core.parameters import EMPTY, parameters_of
 from minigrad.core.requests import Reduce
 from minigrad.core.roles import Cast, Dims, Flag, role_of

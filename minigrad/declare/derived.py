@@ -14,7 +14,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.core.op import Op, Rule, ScalarFn, Spec, joint
+from minigrad.core.forward import joint
+from minigrad.core.op import Op, Rule, ScalarFn, Spec
 from minigrad.declare.bodies import fast_path
 from minigrad.declare.derivative import OPERATORS, derivative
 from minigrad.declare.record import enter_rules, read_rule, schema

@@ -18,7 +18,8 @@ from itertools import chain
 from types import FunctionType
 from typing import Any, cast
 
-from minigrad.core.op import Later, ScalarFn
+from minigrad.core.later import Later
+from minigrad.core.op import ScalarFn
 from minigrad.core.plans import keep
 from minigrad.declare.derived import leave_rules
 from minigrad.declare.record import DERIVED, new_op

@@ -16,10 +16,10 @@ import numpy as np
 from minigrad.core.conditions import Condition, expect_elements
 from minigrad.core.dtype import DType, bool_, default_float, float64, int64, promote_all, uint8
 from minigrad.core.formats import layout_like
+from minigrad.core.forward import each as each
+from minigrad.core.forward import joint as joint
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
-from minigrad.core.op import each as each
-from minigrad.core.op import joint as joint
 from minigrad.declare.names import listed
 from minigrad.errors import ShapeError, UnsupportedDTypeError
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from minigrad.core.op import Jvp, Linear, Op, Rule
+from minigrad.core.forward import Jvp, Linear
+from minigrad.core.op import Op, Rule
 from minigrad.core.parameters import EMPTY, deferred_signature, parameters_of
 from minigrad.declare.record import enter_rules
 

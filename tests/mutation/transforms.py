@@ -8,7 +8,8 @@ from typing import Any
 
 from minigrad.autodiff import batching
 from minigrad.core import roles
-from minigrad.core.op import Jvp, Linear, Op
+from minigrad.core.forward import Jvp, Linear
+from minigrad.core.op import Op
 from minigrad.ops import batch_rules
 from tests.mutation.checkers import batches, claims, forward, ours
 from tests.mutation.mutant import Mutant, attribute, rewritten
