@@ -1,9 +1,9 @@
 """Sampling by grids on the CPU: a block of positions becomes taps (indices and weights) for all lines.
 
-A position has four taps, the pixels around it, or one (`COUNT` is 1) if the nearest is read.  `F` is the
-scalar function of (position, size, corners, beyond), and `G` is g times its derivative.  `LINES` channels are computed
-together, so that the taps are read once for them.  An index of -1 means that there is no pixel; a tap with a weight of
-nan has pixel 0.  All operands are dense.
+A tap is one of the four pixels around a position, or the only pixel if the nearest one is read.  `F` is the scalar
+function of (position, size, corners, beyond), and `G` is g times its derivative.  `LINES` channels are
+computed together, so that the taps are read once for them.  An index of -1 means that there is no pixel; a tap with a
+weight of nan has pixel 0.  All operands are dense.
 """
 
 # ruff: noqa: B007, F821, F841
@@ -24,6 +24,7 @@ from minigrad.kernels.pasting import Part
 
 BLOCK = 256  # number of positions per block, whose taps fit the first-level cache
 LINES = 8  # number of channels that are computed together
+TAPS = 4
 
 
 def locate_all(points, m, size, beyond, corners, coordinates):  # type: ignore[no-untyped-def]
@@ -32,9 +33,12 @@ def locate_all(points, m, size, beyond, corners, coordinates):  # type: ignore[n
         coordinates[o] = F(LOAD_1(points[2 * o]), size, corners, beyond)
 
 
-def make_taps(columns, rows, m, height, width, index, weight):  # type: ignore[no-untyped-def]
-    """Write the taps of m positions: the taps of corner q begin at q * BLOCK."""
-    for q in range(COUNT):
+def make_taps(columns, rows, m, height, width, near, index, weight):  # type: ignore[no-untyped-def]
+    """Write the taps of m positions: the taps of corner q begin at q * BLOCK.
+
+    If the nearest pixel is read, only corner 0 has taps.
+    """
+    for q in range(TAPS):
         lower, farther = q // 2, q % 2
         names = index[q * BLOCK : q * BLOCK + m]
         weights = weight[q * BLOCK : q * BLOCK + m]
@@ -44,10 +48,10 @@ def make_taps(columns, rows, m, height, width, index, weight):  # type: ignore[n
             right = T(columns[o] - left)
             below = T(rows[o] - top)
             w = T((below if lower else T(T(1) - below)) * (right if farther else T(T(1) - right)))
-            j = T(np.rint(columns[o])) if COUNT == 1 else T(left + T(farther))
-            i = T(np.rint(rows[o])) if COUNT == 1 else T(top + T(lower))
-            w = T(1) if COUNT == 1 else w
-            inside = (i >= T(0)) & (i < T(height)) & (j >= T(0)) & (j < T(width))
+            j = T(np.rint(columns[o])) if near else T(left + T(farther))
+            i = T(np.rint(rows[o])) if near else T(top + T(lower))
+            w = T(T(q == 0) if near else w)
+            inside = (i >= T(0)) & (i < T(height)) & (j >= T(0)) & (j < T(width)) & (T(q) * T(near) == T(0))
             ii = np.int64(np.int32(i if inside else T(0)))
             jj = np.int64(np.int32(j if inside else T(0)))
             names[o] = ii * width + jj if inside else np.int64(0 if w != w else -1)
@@ -56,8 +60,8 @@ def make_taps(columns, rows, m, height, width, index, weight):  # type: ignore[n
 
 def workspaces():  # type: ignore[no-untyped-def]
     """Allocate memory for the positions and the taps of a block."""
-    index = workspace(COUNT * BLOCK, np.int64)
-    weight = workspace(COUNT * BLOCK, T)
+    index = workspace(4 * BLOCK, np.int64)
+    weight = workspace(4 * BLOCK, T)
     columns = workspace(BLOCK, T)
     rows = workspace(BLOCK, T)
     corners = T(N.corners)
@@ -72,7 +76,7 @@ def gather_lines(a, q, length, index, weight, m, out, p, other):  # type: ignore
     for o in range(m):
         for u in each(LINES):
             sum_u = T(0)
-        for k in each(COUNT):
+        for k in each(TAPS):
             i = index[np.uint64(k * BLOCK + o)]
             if i >= 0:
                 w = weight[np.uint64(k * BLOCK + o)]
@@ -86,7 +90,7 @@ def gather_line(a, q, index, weight, m, out, p):  # type: ignore[no-untyped-def]
     """Compute m outputs of one line: each output is the sum of its taps."""
     for o in range(m):
         total = T(0)
-        for k in each(COUNT):
+        for k in each(TAPS):
             i = index[np.uint64(k * BLOCK + o)]
             if i >= 0:
                 total = T(total + weight[np.uint64(k * BLOCK + o)] * LOAD_0(a[np.uint64(q + i)]))
@@ -98,7 +102,7 @@ def scatter_lines(a, q, length, index, weight, m, out, p, other):  # type: ignor
     for u in each(LINES):
         q_u = q + u * length
         p_u = p + u * other
-    for k in each(COUNT):
+    for k in each(TAPS):
         for o in range(m):
             i = index[np.uint64(k * BLOCK + o)]
             w = weight[np.uint64(k * BLOCK + o)]
@@ -112,7 +116,7 @@ def scatter_lines(a, q, length, index, weight, m, out, p, other):  # type: ignor
 def scatter_line(a, q, index, weight, m, out, p):  # type: ignore[no-untyped-def]
     """Add m incoming gradients of one line to the pixels of their taps, except where a weight is nan."""
     for o in range(m):
-        for k in each(COUNT):
+        for k in each(TAPS):
             i = index[np.uint64(k * BLOCK + o)]
             w = weight[np.uint64(k * BLOCK + o)]
             if i >= 0 and w == w:
@@ -161,7 +165,7 @@ COMMON = {"WORKSPACES": (Part(workspaces),)}
 
 
 @loop(
-    Fields("lines part parts height width count beyond corners back a grid out"), loads=2, words=COMMON,
+    Fields("lines part parts height width count near beyond corners back a grid out"), loads=2, words=COMMON,
     helpers=(locate_all, make_taps, gather_lines, gather_line, scatter_lines, scatter_line),
 )  # fmt: skip
 def grid_sample(a, grid, out, N):  # type: ignore[no-untyped-def]
@@ -185,7 +189,7 @@ def grid_sample(a, grid, out, N):  # type: ignore[no-untyped-def]
             at = N.grid + 2 * (n * count + start)
             locate_all(grid[at:], m, T(N.width), beyond, corners, columns)
             locate_all(grid[at + 1 :], m, T(N.height), beyond, corners, rows)
-            make_taps(columns, rows, m, N.height, N.width, index, weight)
+            make_taps(columns, rows, m, N.height, N.width, N.near, index, weight)
             whole = low + (high - low) // LINES * LINES
             if N.back:
                 for c in range(low, whole, LINES):
@@ -220,15 +224,15 @@ def grid_gradients(g, grid, a, out, N):  # type: ignore[no-untyped-def]
         at = N.grid + 2 * (n * count + start)
         locate_all(grid[at:], m, T(N.width), beyond, corners, columns)
         locate_all(grid[at + 1 :], m, T(N.height), beyond, corners, rows)
-        make_taps(columns, rows, m, N.height, N.width, index, weight)
+        make_taps(columns, rows, m, N.height, N.width, 0, index, weight)
         p = N.g + n * N.lines * count + start
         q = N.a + n * N.lines * size
-        for k in range(COUNT):
+        for k in range(TAPS):
             names = index[k * BLOCK : k * BLOCK + m]
             weights = weight[k * BLOCK : k * BLOCK + m]
             add_lines(g, p, count, a, q, size, N.lines, names, weights, terms[k * BLOCK : k * BLOCK + m])
         to = N.out + 2 * (n * count + start)
-        for k in each(COUNT):
+        for k in each(TAPS):
             s_k = terms[k * BLOCK : k * BLOCK + m]
         write_derivatives(s_0, s_1, s_2, s_3, rows, grid[at:], T(N.width), corners, beyond, m, out[to:])
         write_derivatives(s_0, s_2, s_1, s_3, columns, grid[at + 1 :], T(N.height), corners, beyond, m, out[to + 1 :])
@@ -239,12 +243,11 @@ def grid_gradients(g, grid, a, out, N):  # type: ignore[no-untyped-def]
 def sample_grid(steps: CpuSteps, request: requests.SampleGrid) -> None:
     (out,), (a, grid) = steps.outs, map(steps.dense, steps.operands)
     (images, lines, height, width), count = (out if request.back else a).shape, prod(grid.shape[1:3])
-    taps = 1 if request.near else 4
     part, parts = pieces(lines, max(2 * LINES, images * lines // UNITS // LINES * LINES))
     steps.run(
-        grid_sample, a, grid, out, words={"F": request.locate, "COUNT": taps}, tasks=images * parts,
-        numel=max(out.layout.numel, a.layout.numel), cost=taps, lines=lines, part=part, parts=parts, height=height,
-        width=width, count=count, beyond=request.beyond, corners=request.corners, back=request.back,
+        grid_sample, a, grid, out, words={"F": request.locate}, tasks=images * parts,
+        numel=max(out.layout.numel, a.layout.numel), cost=TAPS, lines=lines, part=part, parts=parts, height=height,
+        width=width, count=count, near=request.near, beyond=request.beyond, corners=request.corners, back=request.back,
     )  # fmt: skip
 
 
@@ -255,7 +258,7 @@ def sample_gradients(steps: CpuSteps, request: requests.GridGradients) -> None:
     blocks = -(-count // BLOCK)
     steps.run(
         grid_gradients, g, grid, a, *steps.outs,
-        words={"F": request.locate, "G": request.derivative, "COUNT": 4}, tasks=images * blocks,
-        numel=images * lines * count, cost=4, lines=lines, blocks=blocks, height=height, width=width, count=count,
+        words={"F": request.locate, "G": request.derivative}, tasks=images * blocks,
+        numel=images * lines * count, cost=TAPS, lines=lines, blocks=blocks, height=height, width=width, count=count,
         beyond=request.beyond, corners=request.corners,
     )  # fmt: skip
