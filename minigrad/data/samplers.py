@@ -40,9 +40,9 @@ class Sampler(Generic[T_co]):
         raise absent_method(self, "a sampler", "__iter__(self)")
 
 
-def parts_of(count: int) -> list[tuple[int, int, int]]:
-    """Return the number, the start and the end of each part of an epoch."""
-    return [(k, k * PART, min((k + 1) * PART, count)) for k in range(-(-count // PART))]
+def parts_of(count: int) -> Iterator[tuple[int, int, int]]:
+    """Return the number, the start and the end of each part of an epoch, one after the other."""
+    return ((k, k * PART, min((k + 1) * PART, count)) for k in range(-(-count // PART)))
 
 
 class ArraySampler(Sampler[int]):
