@@ -19,7 +19,6 @@ bidiagonal matrices and eigenvalues of skew-symmetric tridiagonal matrices" (199
 from __future__ import annotations
 
 import math
-from math import prod
 
 import numpy as np
 
@@ -34,7 +33,7 @@ from minigrad.kernels.fields import Fields, loop
 BLOCK = 8  # elements: the passes over rows begin and end at multiples of it
 LANES = 32  # values that are counted together; their divisions do not wait for each other
 TINY = 1e-290  # pivots and squares of values below it count as 0; the largest element is about 1
-ROTATED = 4  # the size of matrices up to which rotations of rows take less time
+ROTATED = 7  # the size of matrices up to which rotations of rows take less time
 
 
 def reflector(v):  # type: ignore[no-untyped-def]
@@ -249,11 +248,11 @@ def singular_values(steps: CpuSteps, request: requests.SVD) -> None:
     number = np.finfo(real.compute)
     squares = steps.work((*batch, 2 * n), float64)
     steps.run(
-        two_diagonals, a, squares, compute=a.dtype.compute, tasks=prod(batch), numel=a.layout.numel, cost=4 * n, m=m,
-        n=n, row=row, col=col, least_power=int(number.minexp), sizes=batch, strides=strides,
+        two_diagonals, a, squares, compute=a.dtype.compute, tasks=math.prod(batch), numel=a.layout.numel, cost=4 * n,
+        m=m, n=n, row=row, col=col, least_power=int(number.minexp), sizes=batch, strides=strides,
     )  # fmt: skip
     parts = -(-n // LANES)
     steps.run(
-        counted_values, squares, steps.outs[0], compute=real.compute, tasks=prod(batch) * parts, cost=100 * n, n=n,
+        counted_values, squares, steps.outs[0], compute=real.compute, tasks=math.prod(batch) * parts, cost=100 * n, n=n,
         parts=parts, unused=52 - int(number.nmant),
     )  # fmt: skip
