@@ -4,8 +4,7 @@ This file computes nothing: each name is an op of `minigrad/ops`, mostly of `min
 """
 
 from minigrad.declare.advice import present
-from minigrad.declare.names import LINALG, MG, namespaces
+from minigrad.declare.names import LINALG, namespaces
 from minigrad.errors import ArgumentError
 
-namespaces[LINALG]["matmul"] = namespaces[MG]["matmul"]
 present(globals(), namespaces[LINALG] | {"LinAlgError": ArgumentError})  # of a singular matrix, for example

@@ -68,7 +68,7 @@ def promote_to_int(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def number(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Promote as `promote`, but raise DTypeError for bool: differences and signs of booleans have no meaning."""
+    """Promote as `promote`, but raise DTypeError for bool: differences of booleans have no meaning."""
     dtype = common(specs)
     if dtype is bool_:
         raise refuse(op, specs, "expected numbers, because this op is not defined for bool; convert with .to(mg.int64)")

@@ -126,7 +126,7 @@ class Parametrized:
             super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
-        """Return a tensor of a parametrization by the name that `OldKeys` gives it, such as `weight_g`."""
+        """Return a tensor of a parametrization by its old name, such as `weight_g`; `OldKeys` lists them."""
         path = self.__dict__.get("_old_names", {}).get(name)
         if path is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)

@@ -20,7 +20,7 @@ from minigrad.core.roles import Factor
 from minigrad.core.shape import broadcast_shapes
 from minigrad.core.strides import stretched_strides
 from minigrad.declare.decorators import composed, kernel
-from minigrad.declare.names import FUNCTIONAL
+from minigrad.declare.names import FUNCTIONAL, LINALG, MG
 from minigrad.declare.rules import common, each
 from minigrad.declare.rules import number as numbers
 from minigrad.errors import DTypeError, ShapeError
@@ -123,7 +123,7 @@ def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
         lambda g, other, *, input_shape: left_gradient(g, other, input_shape),
         lambda g, input, *, other_shape: right_gradient(g, input, other_shape),
     ),
-    linear=each("input", "other"), batch="product", method=True, complex=True,
+    linear=each("input", "other"), batch="product", namespace=(MG, LINALG), method=True, complex=True,
 )  # fmt: skip
 def matmul(backend, out, input: Tensor, other: Tensor):
     """Return the matrix product; batch dims broadcast.
